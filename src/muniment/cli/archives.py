@@ -14,7 +14,7 @@ app = typer.Typer()
 _COLUMNS = "archive_id kind ontology_version captures last_at archived_at revision bytes dropped_at"
 
 
-@command(app, "archives", options=(*page_options(50), *ASKER), example="muniment archives --verify")
+@command(app, "archives", options=(*page_options(50), *ASKER))
 def archives(
     call: Call,
     verify: Annotated[bool, flag("--verify", "Read every file and compare it with the index and the log.")] = False,

@@ -22,12 +22,7 @@ _EVENTS_AT_ONCE = 50_000
 _LONGEST_CURSOR = 1_000_000
 
 
-@command(
-    app,
-    "verify",
-    options=ASKER,
-    example="muniment verify --head /mnt/elsewhere/head.json --export-head /mnt/elsewhere/head.json",
-)
+@command(app, "verify", options=ASKER)
 def verify(
     call: Call,
     head: Annotated[
@@ -78,7 +73,6 @@ plain(
     draw=lambda screen, done: screen.line(f"{counted(done['sealed'], 'event')} sealed"),
     document=lambda sealed, _: {"sealed": sealed},
     doing="sealing",
-    example="muniment seal --tenant tenant_acme_prod",
 )
 
 

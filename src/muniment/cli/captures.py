@@ -21,7 +21,6 @@ plain(
     "list",
     draw="capture_id captured_at kind state author source subject user_id proposed refused",
     empty="no captures",
-    example="muniment captures --capture-kind message --state refused --limit 20",
 )
 
 
@@ -47,10 +46,10 @@ def _draw_history(screen: Screen, found: CaptureHistory) -> None:
         screen.line(words, indent=4)
 
 
-plain(captures, "get", draw=_draw_history, example="muniment captures get cap_01a1de60")
+plain(captures, "get", draw=_draw_history)
 
 
-@command(captures, "rerun", options=ASKER, example="muniment captures rerun cap_01a1de60 --reason consent_changed")
+@command(captures, "rerun", options=ASKER)
 def rerun(
     call: Call,
     capture_id: CaptureId,
@@ -66,10 +65,4 @@ def rerun(
     call.show_line(ordered, f"{ordered.capture_id} waits for consolidation {ordered.number}")
 
 
-plain(
-    app,
-    "refusals",
-    draw="capture_id at gate reason consolidation rejection",
-    empty="no refusals",
-    example="muniment refusals --gate consent --limit 20",
-)
+plain(app, "refusals", draw="capture_id at gate reason consolidation rejection", empty="no refusals")

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from muniment.cli.call import Call
+from muniment.cli.examples import EXAMPLES
 from muniment.cli.options import JSON, NO_SERVER, Options
 from muniment.errors import InvalidInput
 
@@ -40,10 +41,10 @@ def command_path(app: typer.Typer, name: str) -> str:
     return f"{app.info.name} {name}" if isinstance(app.info.name, str) else name
 
 
-def command(app: typer.Typer, name: str, *, example: str, options: Options = ()) -> Decorator:
+def command(app: typer.Typer, name: str, *, options: Options = ()) -> Decorator:
     """Make a function a command. It gets a `Call` with the values of the shared options, and its own parameters."""
     shared = (*options, *JSON)
-    path = f"muniment {command_path(app, name)}"
+    path = command_path(app, name)
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         _, *own = inspect.signature(function).parameters.values()
@@ -54,14 +55,14 @@ def command(app: typer.Typer, name: str, *, example: str, options: Options = ())
             if refuses_server and values.pop(NO_SERVER.name) is not None:
                 instead = "this command works on the database itself: give --url or --home"
                 raise InvalidInput(instead if "url" in names else "this command uses no server", field="server")
-            with closing(Call({one.name: values.pop(one.name) for one in shared}, path)) as call:
+            with closing(Call({one.name: values.pop(one.name) for one in shared}, f"muniment {path}")) as call:
                 function(call, **values)
 
         parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *shared, *refuses_server]
         cast("Any", run).__signature__ = inspect.Signature(parameters)
         run.__annotations__ = {}
         run.__doc__ = function.__doc__
-        app.command(name, epilog=f"Example:\n\n{example}")(run)
+        app.command(name, epilog=f"Example:\n\n{EXAMPLES.get(path, f'muniment {path}')}")(run)
         return function
 
     return register

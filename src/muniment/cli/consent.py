@@ -17,13 +17,7 @@ app = typer.Typer()
 consent = group(app, "consent", lists=True)
 
 
-@command(
-    consent,
-    "grant",
-    options=ASKER,
-    example="muniment consent grant --subject customer:cust_8861 --purpose support_personalization "
-    "--label PII --basis user_opt_in --evidence consent_screen:v3",
-)
+@command(consent, "grant", options=ASKER)
 def grant(
     call: Call,
     subject: Annotated[str, flag("--subject CEID", "Who consents.")],
@@ -60,12 +54,6 @@ def _draw_sweep(screen: Screen, done: Sweep) -> None:
     screen.line(f"{counted(done.consents, 'ended consent')}: the content of {memories} is deleted")
 
 
-plain(consent, "revoke", draw=views.draw_consent, example="muniment consent revoke cns_01a1de60")
-plain(
-    consent,
-    "list",
-    draw=views.draw_consent,
-    empty="no consents",
-    example="muniment consent list --subject customer:cust_8861",
-)
-plain(consent, "sweep", draw=_draw_sweep, doing="sweeping", example="muniment consent sweep --tenant tenant_acme_prod")
+plain(consent, "revoke", draw=views.draw_consent)
+plain(consent, "list", draw=views.draw_consent, empty="no consents")
+plain(consent, "sweep", draw=_draw_sweep, doing="sweeping")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@command(app, "contradictions", options=(*page_options(50), *ASKER), example="muniment contradictions --all --limit 20")
+@command(app, "contradictions", options=(*page_options(50), *ASKER))
 def contradictions(call: Call, closed: Annotated[bool, flag("--all", "Also those that are resolved.")] = False) -> None:
     """List pairs of facts that cannot both be true, the oldest first.
 
@@ -48,9 +48,4 @@ def _texts(fabric: "Verbs", asker: Principal, found: Sequence[Contradiction]) ->
             yield proposal_id, fabric.queue.get(asker, proposal_id).candidate.text
 
 
-plain(
-    app,
-    "resolve",
-    draw=views.draw_contradiction,
-    example="muniment resolve ctr_01a1de60 coexist --existing region=de --incoming region=fr",
-)
+plain(app, "resolve", draw=views.draw_contradiction)

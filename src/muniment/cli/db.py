@@ -43,7 +43,7 @@ Tenants = Annotated[list[str] | None, flag("--tenant ID", "Only this tenant; can
 _Result = dict[str, Any]
 
 
-@command(db, "url", options=PLACE, example='psql "$(muniment db url)"')
+@command(db, "url", options=PLACE)
 def url(call: Call) -> None:
     """Print the address of the database for psql, as the owner of the tables, without a password.
 
@@ -62,7 +62,7 @@ def url(call: Call) -> None:
     call.show({"url": address}, lambda screen, _: screen.write(f"{address}\n"))
 
 
-@command(db, "start", options=PLACE, example="muniment db start")
+@command(db, "start", options=PLACE)
 def start(call: Call) -> None:
     """Start the embedded server and keep it running, so that later commands start faster."""
     home = _embedded_home(call)
@@ -71,7 +71,7 @@ def start(call: Call) -> None:
     call.note(_KEEPS_RUNNING)
 
 
-@command(db, "stop", options=PLACE, example="muniment db stop")
+@command(db, "stop", options=PLACE)
 def stop(call: Call) -> None:
     """Stop the embedded server; its connections are closed."""
     home = _embedded_home(call)
@@ -80,7 +80,7 @@ def stop(call: Call) -> None:
     call.show_line({"home": str(home), "stopped": stopped}, words)
 
 
-@command(db, "migrate", options=PLACE, example="muniment db migrate --url postgresql://owner@db.example.com/muniment")
+@command(db, "migrate", options=PLACE)
 def migrate_database(
     call: Call,
     reset_logins: Annotated[
@@ -94,7 +94,7 @@ def migrate_database(
     call.show_line({"applied": applied, "latest": latest}, *lines)
 
 
-@command(db, "status", options=PLACE, example="muniment db status --json")
+@command(db, "status", options=PLACE)
 def show_status(call: Call) -> None:
     """Show the status of the database; ends with 1 unless it is ready for this program."""
     state = anyio.run(_read_state, call.settings())
@@ -107,7 +107,7 @@ def show_status(call: Call) -> None:
         raise state.refusal
 
 
-@command(db, "rebuild-durable", options=PLACE, example="muniment db rebuild-durable --tenant tenant_acme_prod")
+@command(db, "rebuild-durable", options=PLACE)
 def rebuild_durable(call: Call, tenant: Tenants = None) -> None:
     """Rebuild the index of the durable tier from its log, and report whether it was correct.
 
@@ -122,7 +122,7 @@ def rebuild_durable(call: Call, tenant: Tenants = None) -> None:
     call.show_line({"tenants": found}, *(lines or ["there is no tenant yet"]))
 
 
-@command(db, "reindex", options=PLACE, example="MUNIMENT_EMBEDDER=... muniment db reindex")
+@command(db, "reindex", options=PLACE)
 def reindex(call: Call, tenant: Tenants = None) -> None:
     """Index memories that lack words or vectors, after an upgrade or a change of the embedder.
 

@@ -35,7 +35,7 @@ _NEXT = (
 )
 
 
-@command(app, "demo", example="muniment demo --home /tmp/muniment-demo")
+@command(app, "demo")
 def demo(
     call: Call, home: Annotated[Path | None, flag("--home FOLDER", "A new folder to keep the database in.")] = None
 ) -> None:

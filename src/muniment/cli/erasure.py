@@ -26,7 +26,7 @@ _PAGE = 1000
 _PURGE_HINT = "muniment worker --until-idle purges the files of the database"
 
 
-@command(app, "erase", options=ASKER, example="muniment erase customer:cust_8861 --user cust_8861 --yes")
+@command(app, "erase", options=ASKER)
 def erase(
     call: Call,
     subject: Annotated[str | None, argument("CEID", "The subject to erase.")] = None,
@@ -158,4 +158,4 @@ def _draw(screen: Screen, one: Erasure) -> None:
     )
 
 
-plain(app, "erasures", draw=_draw, empty="no erasures", example="muniment erasures")
+plain(app, "erasures", draw=_draw, empty="no erasures")

@@ -30,31 +30,27 @@ _Row: TypeAlias = dict[str, Any]
 Data = Annotated[Path, flag("--data FILE", "Records: .jsonl or a .json array, or either with .gz.")]
 
 
-_DETECTORS: dict[Evaluation, tuple[str, str]] = {
-    "contradictions": ("pairs.jsonl", "Measure how well contradictions between texts are found."),
-    "duplicates": ("pairs.jsonl", "Measure how well rewordings of the same text are found."),
-    "pii": ("spans.jsonl", "Measure how well personal data with a fixed format is found."),
-    "injection": ("texts.jsonl", "Measure how well instructions to the model are found in texts."),
+_DETECTORS: dict[Evaluation, str] = {
+    "contradictions": "Measure how well contradictions between texts are found.",
+    "duplicates": "Measure how well rewordings of the same text are found.",
+    "pii": "Measure how well personal data with a fixed format is found.",
+    "injection": "Measure how well instructions to the model are found in texts.",
 }
 
 
-def _add_detector(name: Evaluation, file: str, words: str) -> None:
+def _add_detector(name: Evaluation, words: str) -> None:
     def evaluate(call: Call, data: Data) -> None:
-        _measure(call, name, data)
+        records = read_records(data)
+        # Imported by name, so that each evaluation loads only what it needs.
+        figures = cast("_Figures", import_module(f"muniment.evaluation.{name}").figures)
+        _show_figures(call, name, records, figures)
 
     evaluate.__doc__ = f"{words}\n\nNothing is stored, and no database is needed."
-    command(eval_, name, example=f"muniment eval {name} --data {file} --json")(evaluate)
+    command(eval_, name)(evaluate)
 
 
-for _name, (_file, _words) in _DETECTORS.items():
-    _add_detector(_name, _file, _words)
-
-
-def _measure(call: Call, name: Evaluation, data: Path) -> None:
-    records = read_records(data)
-    # Imported by name, so that each evaluation loads only what it needs.
-    figures = cast("_Figures", import_module(f"muniment.evaluation.{name}").figures)
-    _show_figures(call, name, records, figures)
+for _name, _words in _DETECTORS.items():
+    _add_detector(_name, _words)
 
 
 def _show_figures(call: Call, name: str, records: Sequence[Record], figures: _Figures) -> None:
@@ -63,7 +59,7 @@ def _show_figures(call: Call, name: str, records: Sequence[Record], figures: _Fi
     call.show(result, draw_figures)
 
 
-@command(eval_, "extraction", example="muniment eval extraction --data preferences/ --json")
+@command(eval_, "extraction")
 def extraction(
     call: Call, data: Annotated[Path, flag("--data PATH", "A file of records, or a folder of .jsonl files.")]
 ) -> None:
@@ -76,7 +72,7 @@ def extraction(
     _show_figures(call, "extraction", read_data(data), figures)
 
 
-@command(eval_, "memory", example="muniment eval memory --data locomo.json --json")
+@command(eval_, "memory")
 def memory(call: Call, data: Data) -> None:
     """Measure memory as a whole: conversations are captured and promoted, then questions are recalled.
 
@@ -91,7 +87,7 @@ def memory(call: Call, data: Data) -> None:
     call.show(result, draw_figures)
 
 
-@command(eval_, "as-of", example="muniment eval as-of --data situatedqa.jsonl --json")
+@command(eval_, "as-of")
 def as_of(call: Call, data: Data) -> None:
     """Measure recall as of a time: answers that change are promoted in order, then recalled for each date.
 
@@ -105,7 +101,7 @@ def as_of(call: Call, data: Data) -> None:
     call.show(result, draw_figures)
 
 
-@command(eval_, "golden", options=(*RUN, *WHERE), example="muniment eval golden --file queries.yaml --tenant acme")
+@command(eval_, "golden", options=(*RUN, *WHERE))
 def golden(
     call: Call,
     file: Annotated[Path, flag("--file FILE", "The queries, in YAML.")],

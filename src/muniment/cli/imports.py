@@ -91,12 +91,7 @@ class _LineError(Exception):
         self.error = error
 
 
-@command(
-    app,
-    "import",
-    options=(*_OPTIONS, *SPEAKS_FOR, *ASKER),
-    example="muniment import history.jsonl -c INTERNAL --as loader --kind system --role agent",
-)
+@command(app, "import", options=(*_OPTIONS, *SPEAKS_FOR, *ASKER))
 def import_(
     call: Call,
     file: Annotated[Path, argument("FILE", "A file of JSON lines; - is stdin.")],

@@ -21,7 +21,7 @@ _STYLES = {"active": "green", "expired": "yellow", "revoked": "bold red"}
 _SHOWN_ONCE = 'keep the token now: it is not shown again. A program uses it as: export MUNIMENT_KEY="{token}"'
 
 
-@command(key, "new", example='export MUNIMENT_MASTER_KEY="$(muniment key new)"')
+@command(key, "new")
 def new(call: Call) -> None:
     """Print a new master key, for MUNIMENT_MASTER_KEY. It is not stored."""
     from muniment.database.master import new_master_key
@@ -30,7 +30,7 @@ def new(call: Call) -> None:
     call.show({"master_key": made}, lambda screen, _: screen.write(f"{made}\n"))
 
 
-@command(key, "rotate", options=PLACE, example="muniment key rotate --new-master")
+@command(key, "rotate", options=PLACE)
 def rotate(
     call: Call,
     new_master: Annotated[bool, flag("--new-master", "Replace the master key in the key file by a new one.")] = False,
@@ -74,13 +74,7 @@ async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[d
         await opened.close()
 
 
-@command(
-    key,
-    "create",
-    options=_OPTIONS,
-    example="muniment key create --for refund_bot --grant agent --clearance PII --tool crm --channel chat\n\n"
-    'muniment key create --for jane --grant reviewer --grant auditor --label "her laptop"',
-)
+@command(key, "create", options=_OPTIONS)
 def create(
     call: Call,
     holder: Annotated[str, flag("--for ID", "Who uses it: a person, agent or service.")],
@@ -161,5 +155,5 @@ def _draw(screen: Screen, one: ApiKey, tenant_id: str | None = None) -> None:
     )
 
 
-plain(key, "list", draw=_draw, empty="no API keys", example="muniment key list")
-plain(key, "revoke", draw=_draw, example="muniment key revoke key_01a1de60")
+plain(key, "list", draw=_draw, empty="no API keys")
+plain(key, "revoke", draw=_draw)

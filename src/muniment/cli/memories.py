@@ -25,7 +25,7 @@ app = typer.Typer()
 _POLL_INTERVAL = 1.0
 
 
-@command(app, "get", options=(*RUN_OR_PERSON, *WHERE), example="muniment get pm_01a1de60")
+@command(app, "get", options=(*RUN_OR_PERSON, *WHERE))
 def get(call: Call, memory_id: MemoryId) -> None:
     """Show one memory.
 
@@ -38,10 +38,10 @@ def get(call: Call, memory_id: MemoryId) -> None:
     call.show(memory, views.draw_memory)
 
 
-plain(app, "trail", draw=views.draw_trail, example="muniment trail pm_01a1de60")
+plain(app, "trail", draw=views.draw_trail)
 
 
-@command(app, "events", options=ASKER, example="muniment events --after 40 --limit 20")
+@command(app, "events", options=ASKER)
 def events(
     call: Call,
     after: Annotated[int, flag("--after SEQ", "Only events after this sequence number.")] = 0,
@@ -102,10 +102,10 @@ def _draw_adoption(screen: Screen, shown: Adoption) -> None:
     )
 
 
-plain(app, "adoption", draw=_draw_adoption, example="muniment adoption --tenant tenant_acme_prod")
+plain(app, "adoption", draw=_draw_adoption)
 
 
-@command(app, "retract", options=ASKER, example="muniment retract pm_01a1de60 --reason wrong")
+@command(app, "retract", options=ASKER)
 def retract(
     call: Call, memory_id: MemoryId, reason: Annotated[RetractionReason, flag("--reason", "Why it is retracted.")]
 ) -> None:

@@ -14,7 +14,7 @@ from muniment.errors import InvalidInput
 app = typer.Typer()
 
 
-@command(app, "metrics", options=ASKER, example="muniment metrics --since 7d")
+@command(app, "metrics", options=ASKER)
 def metrics(
     call: Call,
     since: Annotated[

@@ -29,7 +29,7 @@ FileOrRef = Annotated[str, argument("PACK", "A file, or a registered version suc
 Reason = Annotated[str, flag("--reason TEXT", "Why; it is kept in the event log.")]
 
 
-@command(pack, "schema", example="muniment pack schema > pack.schema.json")
+@command(pack, "schema")
 def schema(call: Call) -> None:
     """Print the JSON Schema of packs, as JSON also without --json."""
     from muniment.pack import pack_schema
@@ -37,7 +37,7 @@ def schema(call: Call) -> None:
     write_json(pack_schema())
 
 
-@command(pack, "validate", example="muniment pack validate acme.pack.yaml")
+@command(pack, "validate")
 def validate(call: Call, file: Annotated[Path, argument("FILE", "A pack in YAML or JSON.")]) -> None:
     """Validate a pack, and show every problem with its line."""
     from muniment.pack import load_pack
@@ -71,7 +71,7 @@ def _draw(screen: Screen, entries: Sequence[Mapping[str, Any]]) -> None:
     screen.table(("pack", "state", "registered", "by", "digest"), rows)
 
 
-@command(pack, "register", options=ASKER, example="muniment pack register acme.pack.yaml --tenant tenant_acme_prod")
+@command(pack, "register", options=ASKER)
 def register(
     call: Call,
     file: Annotated[Path | None, argument("FILE", "A pack in YAML or JSON.")] = None,
@@ -92,7 +92,7 @@ def register(
     call.show(entry, lambda screen, _: _draw(screen, [entry]))
 
 
-@command(pack, "activate", options=ASKER, example='muniment pack activate acme@1.2.0 --reason "new returns policy"')
+@command(pack, "activate", options=ASKER)
 def activate(
     call: Call,
     ref: Ref,
@@ -120,17 +120,12 @@ def activate(
     call.show(made, table(_ACTIVATION))
 
 
-plain(
-    pack,
-    "retire",
-    draw=lambda screen, done: screen.line(f"{done.pack} is retired"),
-    example='muniment pack retire acme@1.1.0 --reason "replaced"',
-)
-plain(pack, "in-force", draw=_ACTIVATION, example="muniment pack in-force --at 2026-05-04T09:31:00Z")
-plain(pack, "history", draw=_ACTIVATION, empty="no pack was ever in force", example="muniment pack history")
+plain(pack, "retire", draw=lambda screen, done: screen.line(f"{done.pack} is retired"))
+plain(pack, "in-force", draw=_ACTIVATION)
+plain(pack, "history", draw=_ACTIVATION, empty="no pack was ever in force")
 
 
-@command(pack, "show", options=ASKER, example="muniment pack show acme@1.2.0")
+@command(pack, "show", options=ASKER)
 def show(
     call: Call,
     ref: Annotated[str | None, argument("PACK", "A registered version; by default the one in force.")] = None,
@@ -167,17 +162,10 @@ def _first_pack(call: Call) -> "Pack":
     return Settings.gather(None, pack=call.options["pack_file"], home=None, clock=None).pack or builtin_pack()
 
 
-plain(
-    pack,
-    "list",
-    draw=_draw,
-    document=lambda found, _: [_entry(one) for one in found],
-    empty="no packs",
-    example="muniment pack list",
-)
+plain(pack, "list", draw=_draw, document=lambda found, _: [_entry(one) for one in found], empty="no packs")
 
 
-@command(pack, "compare", options=ASKER, example="muniment pack compare acme@1.2.0 acme.pack.yaml")
+@command(pack, "compare", options=ASKER)
 def compare(call: Call, one: FileOrRef, other: FileOrRef) -> None:
     """Show how the second pack differs from the first, rule by rule."""
     with call.open() as fabric:
@@ -185,7 +173,7 @@ def compare(call: Call, one: FileOrRef, other: FileOrRef) -> None:
     call.show(found, pack_views.draw_difference)
 
 
-@command(pack, "backtest", options=ASKER, example="muniment pack backtest acme.pack.yaml --since 30d")
+@command(pack, "backtest", options=ASKER)
 def backtest(
     call: Call,
     tried: FileOrRef,
@@ -219,7 +207,7 @@ def backtest(
     call.show(found, pack_views.draw_backtest)
 
 
-@command(pack, "backfill", options=ASKER, example="muniment pack backfill acme@2.0.0 --dry-run")
+@command(pack, "backfill", options=ASKER)
 def backfill(
     call: Call,
     ref: Annotated[str, argument("REF", "A registered version, such as acme@2.0.0.")],
@@ -239,9 +227,7 @@ def backfill(
     call.show(found, pack_views.draw_backfill)
 
 
-plain(
-    pack, "backfills", draw=pack_views.draw_backfill, empty="no backfills", limit=10, example="muniment pack backfills"
-)
+plain(pack, "backfills", draw=pack_views.draw_backfill, empty="no backfills", limit=10)
 
 
 def _file_or_ref(given: str) -> str | Path:

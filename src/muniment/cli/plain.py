@@ -1,7 +1,7 @@
 """Plain commands: each calls one verb with the fields of its input, as the verb's declaration says.
 
-The table of them, `muniment.cli.generated`, is written by `make generate`. What a module of commands adds is an example
-and how people see the result.
+The table of them, `muniment.cli.generated`, is written by `make generate`. What a module of commands adds is how
+people see the result.
 """
 
 import inspect
@@ -74,7 +74,6 @@ def plain(
     name: str,
     *,
     draw: Draw | str,
-    example: str,
     empty: str = "",
     note: str | None = None,
     limit: int | None = None,
@@ -111,4 +110,4 @@ def plain(
     call = inspect.Parameter("call", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     cast("Any", call_verb).__signature__ = inspect.Signature([call, *one.parameters, *one.page(limit)])
     call_verb.__doc__ = one.help
-    command(app, name, example=example, options=one.shared())(call_verb)
+    command(app, name, options=one.shared())(call_verb)

@@ -19,12 +19,7 @@ _OPTIONS = (*RECALL_FILTERS, *RUN, *WHERE)
 Query = Annotated[str | None, argument("QUERY", "What to look for; without it the most important records come first.")]
 
 
-@command(
-    app,
-    "recall",
-    options=_OPTIONS,
-    example="muniment recall 'card numbers' --user cust_8861 --intent support.refund.execute --allow PII --verbose",
-)
+@command(app, "recall", options=_OPTIONS)
 def recall(
     call: Call,
     query: Query = None,
@@ -40,12 +35,7 @@ def recall(
     call.show(answer, partial(recall_views.draw_recall, verbose=verbose))
 
 
-@command(
-    app,
-    "compile",
-    options=_OPTIONS,
-    example="muniment compile 'card numbers' --user cust_8861 --allow PII --budget 500 > memory.md",
-)
+@command(app, "compile", options=_OPTIONS)
 def compile_(
     call: Call,
     query: Query = None,
@@ -80,12 +70,7 @@ def _text(compiled: CompiledMemory) -> str:
     return compiled.text if compiled.text.endswith("\n") else compiled.text + "\n"
 
 
-@command(
-    app,
-    "explain",
-    options=(*RUN_OR_PERSON, *WHERE),
-    example="muniment explain pm_01a1de60 --role auditor --user cust_8861 --allow PII",
-)
+@command(app, "explain", options=(*RUN_OR_PERSON, *WHERE))
 def explain(
     call: Call,
     memory_id: MemoryId,
@@ -115,7 +100,7 @@ def explain(
         )
 
 
-@command(app, "replay", options=ASKER, example="muniment replay rcl_01a1de60")
+@command(app, "replay", options=ASKER)
 def replay(call: Call, recall_id: Annotated[str, argument("RECALL", "The id of a recall, rcl_...")]) -> None:
     """Replay a recorded recall as of its time, and compare the results.
 

@@ -28,16 +28,10 @@ queue = group(app, "queue", lists=True)
 _OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
 
 
-plain(
-    queue,
-    "list",
-    draw=views.draw_queued,
-    empty="nothing waits in the queue",
-    example="muniment queue --class correction --limit 20",
-)
+plain(queue, "list", draw=views.draw_queued, empty="nothing waits in the queue")
 
 
-@command(queue, "show", options=ASKER, example="muniment queue show mwp_01a1de60")
+@command(queue, "show", options=ASKER)
 def show(call: Call, proposal_id: ProposalId) -> None:
     """Show one proposal with everything it is based on and every verdict."""
     reviewer = call.principal("reviewer")
@@ -47,7 +41,7 @@ def show(call: Call, proposal_id: ProposalId) -> None:
     call.show(found, partial(views.draw_proposal, contradictions=against))
 
 
-@command(app, "approve", options=ASKER, example="muniment approve mwp_01a1de60 mwp_01a1de60 --note 'in the log'")
+@command(app, "approve", options=ASKER)
 def approve(
     call: Call,
     proposal_ids: ProposalIds,
@@ -139,7 +133,7 @@ def _approve_many(
     return done, None
 
 
-@command(app, "reject", options=ASKER, example="muniment reject mwp_01a1de60 --reason not_confirmed")
+@command(app, "reject", options=ASKER)
 def reject(
     call: Call,
     proposal_ids: ProposalIds,
@@ -170,7 +164,7 @@ def reject(
         raise typer.Exit(FAILED)
 
 
-@command(app, "edit", options=ASKER, example="muniment edit mwp_01a1de60 --text 'Returns are accepted within 14 days.'")
+@command(app, "edit", options=ASKER)
 def edit(
     call: Call,
     proposal_id: ProposalId,
@@ -203,9 +197,7 @@ def edit(
     call.show(outcome, views.draw_decision)
 
 
-plain(app, "lift", draw=views.draw_decision, example="muniment lift mwp_01a1de60 --note 'the policy changed'")
-plain(
-    app, "override", draw=views.draw_decision, example="muniment override mwp_01a1de60 --tier semantic --priority 0.8"
-)
-plain(app, "assign", draw=views.draw_decision, example="muniment assign mwp_01a1de60 --to operator_b")
-plain(app, "release", draw=views.draw_decision, example="muniment release mwp_01a1de60")
+plain(app, "lift", draw=views.draw_decision)
+plain(app, "override", draw=views.draw_decision)
+plain(app, "assign", draw=views.draw_decision)
+plain(app, "release", draw=views.draw_decision)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@command(app, "serve", options=(*PLACE, *PACK), example="muniment serve --port 8600")
+@command(app, "serve", options=(*PLACE, *PACK))
 def serve(
     call: Call,
     host: Annotated[str, flag("--host ADDRESS", "The address to listen on.", envvar="MUNIMENT_HOST")] = "127.0.0.1",

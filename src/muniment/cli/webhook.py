@@ -33,9 +33,7 @@ def _draw(screen: Screen, one: Webhook) -> None:
     )
 
 
-@command(
-    webhook, "add", options=ASKER, example="muniment webhook add https://example.com/memory --type memory.promoted"
-)
+@command(webhook, "add", options=ASKER)
 def add(
     call: Call,
     target: Annotated[str, argument("URL", "Where events are posted, with https.")],
@@ -52,20 +50,19 @@ def add(
     call.note(_SHOWN_ONCE)
 
 
-plain(webhook, "list", draw=_draw, empty="no webhooks", example="muniment webhook list")
+plain(webhook, "list", draw=_draw, empty="no webhooks")
 plain(
     webhook,
     "remove",
     draw=lambda screen, done: screen.line(f"removed {done['webhook_id']}"),
     document=lambda _, values: {**values, "removed": True},
-    example="muniment webhook remove whk_01a1de60",
 )
-plain(webhook, "rotate", draw=_draw, note=_SHOWN_ONCE, example="muniment webhook rotate whk_01a1de60")
-plain(webhook, "resume", draw=_draw, example="muniment webhook resume whk_01a1de60")
-plain(webhook, "replay", draw=_draw, example="muniment webhook replay whk_01a1de60 --after 40")
+plain(webhook, "rotate", draw=_draw, note=_SHOWN_ONCE)
+plain(webhook, "resume", draw=_draw)
+plain(webhook, "replay", draw=_draw)
 
 
-@command(webhook, "deliver", options=WHERE, example="muniment webhook deliver --tenant tenant_acme_prod")
+@command(webhook, "deliver", options=WHERE)
 def deliver(call: Call, limit: Annotated[int, flag("--limit", "At most this many events to each.")] = 1000) -> None:
     """Post waiting events to each webhook now. A failed delivery is retried when it is due."""
     with call.open() as fabric, call.progress("posting"):

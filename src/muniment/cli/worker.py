@@ -20,7 +20,7 @@ work = group(app, "work", lists=True)
 _BREAKER = "write_class open at by correct samples"
 
 
-@command(app, "worker", options=PLACE, example="muniment worker --until-idle")
+@command(app, "worker", options=PLACE)
 def worker(
     call: Call,
     until_idle: Annotated[
@@ -100,20 +100,15 @@ def _draw_reset(screen: Screen, done: ClockReset) -> None:
     screen.line(f"the clock was set from {format_time(done.was_at)} to {format_time(done.at)}, sequence {done.seq}")
 
 
-plain(work, "list", draw=_draw_backlog, example="muniment work list")
-plain(
-    work, "parked", draw="capture_id parked_at tries error", empty="nothing is parked", example="muniment work parked"
-)
+plain(work, "list", draw=_draw_backlog)
+plain(work, "parked", draw="capture_id parked_at tries error", empty="nothing is parked")
 plain(
     work,
     "requeue",
     draw=lambda screen, done: screen.line(f"{counted(len(done['requeued']), 'capture')} to be tried again"),
     document=lambda done, _: {"requeued": list(done)},
-    example="muniment work requeue cap_01a1de60",
 )
-plain(work, "jobs", draw="job ran_at took failures error", empty="no job has run yet", example="muniment work jobs")
-plain(work, "breakers", draw=_BREAKER, empty="none was suspended", example="muniment work breakers")
-plain(work, "resume", draw=_BREAKER, example="muniment work resume preference")
-plain(
-    work, "reset-clock", draw=_draw_reset, example="muniment work reset-clock --reason 'the clock of node 3 was ahead'"
-)
+plain(work, "jobs", draw="job ran_at took failures error", empty="no job has run yet")
+plain(work, "breakers", draw=_BREAKER, empty="none was suspended")
+plain(work, "resume", draw=_BREAKER)
+plain(work, "reset-clock", draw=_draw_reset)

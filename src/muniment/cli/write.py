@@ -42,12 +42,7 @@ Predicate = Annotated[str | None, flag("--predicate NAME", "The property of the 
 Confidence = Annotated[float | None, flag("--confidence", "How certain it is, from 0 to 1.")]
 
 
-@command(
-    app,
-    "capture",
-    options=_OPTIONS,
-    example="muniment capture 'Returns are accepted within 30 days.' -c PUBLIC --evidence doc:returns_policy",
-)
+@command(app, "capture", options=_OPTIONS)
 def capture(
     call: Call,
     text: Annotated[str | None, argument("TEXT", "What happened; - reads stdin.")] = None,
@@ -73,13 +68,7 @@ def capture(
     call.show(receipt, lambda screen, _: screen.heading(receipt.capture_id, f"sequence {receipt.seq}", "", repeated))
 
 
-@command(
-    app,
-    "propose",
-    options=_OPTIONS,
-    example="muniment propose --class preference --entity customer:cus_77 "
-    "--predicate prefers_communication_channel --value email -c INTERNAL --evidence tool:crm.lookup:tc_212",
-)
+@command(app, "propose", options=_OPTIONS)
 def propose(
     call: Call,
     write_class: Annotated[WriteClass, flag("--class", "The class of the fact.")],
@@ -112,12 +101,7 @@ def propose(
     _show_submission(call, outcome)
 
 
-@command(
-    app,
-    "correct",
-    options=(*CORRECTION, *ASKER),
-    example="muniment correct pm_01a1de60 --value phone --evidence call:2026_05_09",
-)
+@command(app, "correct", options=(*CORRECTION, *ASKER))
 def correct(
     call: Call,
     memory_id: Annotated[
@@ -155,7 +139,7 @@ def _show_submission(call: Call, outcome: Submission | Refusal) -> None:
     call.show_line(outcome, words)
 
 
-@command(app, "consolidate", options=WHERE, example="muniment consolidate --tenant tenant_acme_prod")
+@command(app, "consolidate", options=WHERE)
 def consolidate(call: Call) -> None:
     """Turn waiting captures into proposals or refusals."""
     with call.open() as fabric:

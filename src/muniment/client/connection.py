@@ -13,6 +13,8 @@ from pydantic_core import to_json
 from muniment.client.transport import ANSWER_WITHIN, LONG, RETRIES, Transport, Where
 from muniment.errors import Denied, InvalidInput
 from muniment.model.context import RUN_HEADER, Asker, Principal, RunContext
+from muniment.model.fields import Source
+from muniment.model.speakers import SpeaksFor
 from muniment.verbs.inputs import check_name
 
 if TYPE_CHECKING:
@@ -21,8 +23,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class _Holder(BaseModel):
+    tenant_id: str
+    id: str
+    kind: Source
+    roles: frozenset[str]
+    speaks_for: SpeaksFor = SpeaksFor()
+
+
 class _Whoami(BaseModel):
-    principal: Principal
+    principal: _Holder
 
 
 class _Page(BaseModel, Generic[T]):
@@ -75,7 +85,8 @@ class Connection:
     async def holder(self) -> Principal:
         """Whose credential it is; asked once."""
         if self._holder is None:
-            self._holder = (await self.transport.get("/v1/whoami", _WHOAMI.adapter)).principal
+            found = (await self.transport.get("/v1/whoami", _WHOAMI.adapter)).principal
+            self._holder = Principal(**dict(found))
         return self._holder
 
     async def check_asker(self, asker: Asker) -> None:
