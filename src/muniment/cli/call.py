@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
-from muniment.cli.inputs import parse_as_of, parse_pairs, parse_time
-from muniment.cli.options import CIRCUMSTANCES
+from muniment.cli.inputs import parse_as_of, parse_pairs, parse_time, parse_value
+from muniment.cli.options import CIRCUMSTANCES, FACT, VALUE
 from muniment.cli.output import Draw, Progress, Screen, each, progress, write_json, write_note
 from muniment.cli.remote import Server
 from muniment.errors import InvalidInput
@@ -265,15 +265,20 @@ class Call:
             "as_of": parse_as_of(options["as_of"]),
         }
 
+    def value(self) -> Any:
+        """Return the value of a fact, given as text or as JSON; None if there is none."""
+        return parse_value(self.options.get("value"), self.options.get("value_json"))
+
     def capture_fields(self, **fields: Any) -> dict[str, Any]:
-        """Return the circumstances of a capture and these fields, by the fabric's names; None is left out."""
-        options = {one.name: self.options.get(one.name) for one in CIRCUMSTANCES}
+        """Return the circumstances of a capture, its fact and these fields, by the fabric's names; None is left out."""
+        options = {one.name: self.options.get(one.name) for one in (*CIRCUMSTANCES, *FACT) if one not in VALUE}
         found = {name: value for name, value in options.items() if value not in (None, [])}
         if "qualifier" in found:
             found["qualifier"] = parse_pairs(cast("list[str]", found["qualifier"]), "qualifiers")
         if "observed_at" in found:
             found["observed_at"] = parse_time(found["observed_at"], "observed_at")
         named = {_FIELD_NAMES.get(name, name): value for name, value in found.items()}
+        fields["value"] = self.value()
         return named | {name: value for name, value in fields.items() if value is not None}
 
 

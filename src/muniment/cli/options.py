@@ -57,8 +57,6 @@ ProposalIds = Annotated[list[str], argument("PROPOSAL...", "Ids of proposals, mw
 Evidence = Annotated[list[str] | None, flag("--evidence REF", "A reference to evidence; can be repeated.")]
 Label = Annotated[str | None, flag("--classification -c LABEL", "A label of the pack, such as INTERNAL.")]
 Note = Annotated[str | None, flag("--note TEXT", "A note to keep with the verdict; it is stored sealed.")]
-Value = Annotated[str | None, flag("--value TEXT", "The value, as text.")]
-ValueJson = Annotated[str | None, flag("--value-json JSON", "The value, as JSON.")]
 Version = Annotated[
     int | None, flag("--version N", "The version of the proposal that you read; fails if it has changed since.")
 ]
@@ -170,6 +168,16 @@ CIRCUMSTANCES: Options = (
     _texts(_CAPTURE, "--evidence REF", "A reference to evidence; can be repeated."),
     _text(_CAPTURE, "--observed-at TIME", "When it was observed, in ISO 8601 with a time zone."),
     _text(_CAPTURE, "--idempotency-key KEY", "Repeating the request with this key changes nothing."),
+)
+VALUE: Options = (
+    option(str | None, "--value TEXT", "The value, as text."),
+    option(str | None, "--value-json JSON", "The value, as JSON."),
+)
+FACT: Options = (
+    option(str | None, "--entity CEID", "The entity that the fact is about, such as customer:cus_77."),
+    option(str | None, "--predicate NAME", "The property of the entity."),
+    *VALUE,
+    option(float | None, "--confidence", "How certain it is, from 0 to 1."),
 )
 # The rest of a correction's circumstances come from the memory that it corrects.
 CORRECTION: Options = tuple(

@@ -9,8 +9,7 @@ import typer
 from muniment.cli import views
 from muniment.cli.call import FAILED, REFUSED, Call
 from muniment.cli.command import command, group
-from muniment.cli.inputs import parse_value
-from muniment.cli.options import ASKER, Evidence, Note, ProposalId, ProposalIds, Value, ValueJson, Version, flag
+from muniment.cli.options import ASKER, VALUE, Evidence, Note, ProposalId, ProposalIds, Version, flag
 from muniment.cli.output import each, write_error
 from muniment.cli.plain import plain
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
@@ -164,13 +163,11 @@ def reject(
         raise typer.Exit(FAILED)
 
 
-@command(app, "edit", options=ASKER)
+@command(app, "edit", options=(*VALUE, *ASKER))
 def edit(
     call: Call,
     proposal_id: ProposalId,
     text: Annotated[str | None, flag("--text TEXT", "The new text.")] = None,
-    value: Value = None,
-    value_json: ValueJson = None,
     classification: Annotated[str | None, flag("--classification -c LABEL", "A higher label.")] = None,
     evidence: Evidence = None,
     note: Note = None,
@@ -184,8 +181,8 @@ def edit(
     changes: EditFields = {}
     if text is not None:
         changes["text"] = text
-    if value is not None or value_json is not None:
-        changes["value"] = parse_value(value, value_json)
+    if call.options["value"] is not None or call.options["value_json"] is not None:
+        changes["value"] = call.value()
     if classification is not None:
         changes["classification"] = classification
     if evidence:

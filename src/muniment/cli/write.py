@@ -1,26 +1,15 @@
 """Writing: capture, propose, correct, consolidate."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
 from muniment.cli import views
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
-from muniment.cli.inputs import parse_value, read_payload, read_text
-from muniment.cli.options import (
-    ASKER,
-    CIRCUMSTANCES,
-    CORRECTION,
-    SPEAKS_FOR,
-    WHERE,
-    Label,
-    Value,
-    ValueJson,
-    argument,
-    flag,
-)
+from muniment.cli.inputs import read_payload, read_text
+from muniment.cli.options import ASKER, CIRCUMSTANCES, CORRECTION, FACT, SPEAKS_FOR, WHERE, Label, argument, flag
 from muniment.cli.output import write_error
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.fields import CaptureKind, WriteClass
@@ -37,9 +26,6 @@ _KINDS = ", ".join(get_args(CaptureKind))
 Kind = Annotated[
     CaptureKind | None, flag("--capture-kind -k KIND", f"The kind of capture; by default statement. One of {_KINDS}.")
 ]
-Entity = Annotated[str | None, flag("--entity CEID", "The entity that the fact is about, such as customer:cus_77.")]
-Predicate = Annotated[str | None, flag("--predicate NAME", "The property of the entity.")]
-Confidence = Annotated[float | None, flag("--confidence", "How certain it is, from 0 to 1.")]
 
 
 @command(app, "capture", options=_OPTIONS)
@@ -68,16 +54,11 @@ def capture(
     call.show(receipt, lambda screen, _: screen.heading(receipt.capture_id, f"sequence {receipt.seq}", "", repeated))
 
 
-@command(app, "propose", options=_OPTIONS)
+@command(app, "propose", options=(*FACT, *_OPTIONS))
 def propose(
     call: Call,
     write_class: Annotated[WriteClass, flag("--class", "The class of the fact.")],
-    entity: Entity = None,
-    predicate: Predicate = None,
-    value: Value = None,
-    value_json: ValueJson = None,
     text: Annotated[str | None, flag("--text TEXT", "The fact in words.")] = None,
-    confidence: Confidence = None,
     capture_kind: Kind = None,
     classification: Label = None,
 ) -> None:
@@ -85,34 +66,20 @@ def propose(
 
     Ends with 3 if a gate refuses it; the capture stays.
     """
-    fields = call.capture_fields(
-        write_class=write_class,
-        entity=entity,
-        predicate=predicate,
-        value=parse_value(value, value_json),
-        text=text,
-        confidence=confidence,
-        kind=capture_kind,
-        classification=classification,
-    )
+    fields = call.capture_fields(write_class=write_class, text=text, kind=capture_kind, classification=classification)
     author = call.writer()
     with call.open() as fabric:
         outcome = fabric.propose(author, **cast("ProposeFields", fields))
     _show_submission(call, outcome)
 
 
-@command(app, "correct", options=(*CORRECTION, *ASKER))
+@command(app, "correct", options=(*FACT, *CORRECTION, *ASKER))
 def correct(
     call: Call,
     memory_id: Annotated[
         str | None, argument("MEMORY", "The memory that is wrong, pm_...; or give --entity and --predicate.")
     ] = None,
-    entity: Entity = None,
-    predicate: Predicate = None,
-    value: Value = None,
-    value_json: ValueJson = None,
     text: Annotated[str | None, flag("--text TEXT", "What is right, in words.")] = None,
-    confidence: Confidence = None,
     classification: Annotated[
         str | None, flag("--classification -c LABEL", "By default that of the memory; required for a key.")
     ] = None,
@@ -122,13 +89,10 @@ def correct(
     The correction takes the key, subject, user, intent, qualifiers and label of the memory. Another person has to
     approve it; then it supersedes the memory. Ends with 3 if a gate refuses it; the capture stays.
     """
-    fields: dict[str, Any] = call.capture_fields(
-        value=parse_value(value, value_json), text=text, confidence=confidence, classification=classification
-    )
-    target = {"memory_id": memory_id, "entity": entity, "predicate": predicate}
+    fields = call.capture_fields(memory_id=memory_id, text=text, classification=classification)
     author = call.principal("correction_writer")
     with call.open() as fabric:
-        outcome = fabric.correct(author, **target, **cast("CorrectFields", fields))
+        outcome = fabric.correct(author, **cast("CorrectFields", fields))
     _show_submission(call, outcome)
 
 
