@@ -67,6 +67,26 @@ def test_a_verification_can_be_asked_for_in_parts(remote: RemoteFabric, local: F
     assert whole == local.verify(people.auditor) and whole.rows > 20
 
 
+def test_an_unknown_filter_is_refused_as_the_fabric_refuses_it(
+    remote: RemoteFabric, local: Fabric, people: People
+) -> None:
+    for fabric in (local, remote):
+        for verbs in (fabric.queue, fabric.memories, fabric.captures, fabric.refusals, fabric.recalls):
+            with pytest.raises(InvalidInput, match="is not a known field") as refused:
+                verbs.list(people.auditor if verbs is fabric.captures else people.reviewer, colour="red")
+            assert refused.value.field == "colour"
+
+
+def test_no_types_of_events_are_refused_and_not_taken_for_all(
+    remote: RemoteFabric, local: Fabric, people: People
+) -> None:
+    local.capture(people.run(), **FACT)
+    for fabric in (local, remote):
+        with pytest.raises(InvalidInput) as refused:
+            fabric.events(people.auditor, types=[])
+        assert refused.value.field == "types"
+
+
 @pytest.mark.rule("ERR-2")
 def test_what_was_done_but_not_answered_is_not_done_again(remote: RemoteFabric, local: Fabric, people: People) -> None:
     with Proxy(remote.url) as proxy:

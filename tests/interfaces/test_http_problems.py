@@ -133,6 +133,20 @@ def test_a_wrong_body_gets_an_error_with_its_field_and_nothing_is_written(
     assert http_server.events(people) == before
 
 
+def test_an_unknown_parameter_of_a_query_is_refused_by_its_name(
+    http_server: RunningServer, people: People, bot: str, admin: str
+) -> None:
+    reviewer = http_server.key(people.reviewer)
+    for path, key in (("/v1/queue", reviewer), ("/v1/whoami", bot), ("/v1/events", http_server.key(people.auditor))):
+        problem = without_number(http_server.ask("GET", f"{path}?zzz=1", key=key))
+        assert (problem["status"], problem["code"], problem["field"]) == (422, "invalid_input", "zzz")
+        assert problem["detail"] == "is not a known field"
+    assert without_number(http_server.ask("POST", "/v1/work/consolidate?zzz=1", key=admin))["field"] == "zzz"
+    # What is no name of ours is not repeated, and whoever may not ask is problem nothing of the parameters.
+    assert without_number(http_server.ask("GET", "/v1/queue?%00%3Cb%3E=1", key=reviewer))["field"] == "query"
+    assert without_number(http_server.ask("GET", "/v1/queue?zzz=1", key=bot))["code"] == "role_missing"
+
+
 def test_of_a_name_given_twice_the_last_counts(http_server: RunningServer, people: People, bot: str) -> None:
     body = b'{"text": "first", "kind": "decision", %b}' % GOOD
     taken = http_server.ask("POST", "/v1/captures", key=bot, content=body, headers=JSON)

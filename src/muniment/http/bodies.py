@@ -82,7 +82,9 @@ def body_of(verb: Declaration[Any]) -> type[Artifact] | None:
     """The model of a verb's body: the fields of its input that the path has not, and the run; None for no body."""
     fields = dict(verb.input.model_fields) if verb.input is not None and verb.caller != "tenant" else {}
     taken: dict[str, Any] = {
-        name: (_in_body(one), _described(one)) for name, one in fields.items() if name not in verb.path_fields
+        name: (_translated(one.annotation, tuple(one.metadata), strict=True), _described(one))
+        for name, one in fields.items()
+        if name not in verb.path_fields
     }
     if verb.caller == "run":
         taken["run"] = (OwnRun, Field(description=_RUN))
@@ -100,11 +102,6 @@ def _described(one: FieldInfo) -> Any:
     if one.default_factory is not None:
         return Field(default_factory=one.default_factory, description=one.description)
     return Field(default=one.default, description=one.description)
-
-
-def _in_body(one: FieldInfo) -> Any:
-    """The type of a field in a body."""
-    return _translated(one.annotation, tuple(one.metadata), strict=True)
 
 
 def in_query(one: FieldInfo) -> Any:

@@ -152,6 +152,11 @@ def invalid(errors: Sequence[Any]) -> InvalidInput | TooLarge:
     return problem
 
 
+def unknown_parameter(name: str) -> InvalidInput:
+    """The error for a parameter of a query that the route does not take."""
+    return invalid([{"type": "extra_forbidden", "loc": ("query", name), "msg": "", "input": None}])
+
+
 def request_id(scope: Any) -> str | None:
     """The id of a request, as its answer and the log show it."""
     return scope.get("state", {}).get("request_id")
