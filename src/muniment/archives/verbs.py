@@ -16,8 +16,8 @@ from muniment.archives.folder import Archives, Draft, File, Written
 from muniment.archives.format import Heading
 from muniment.audit import provenance_store as trail
 from muniment.context import FabricContext
+from muniment.database.locks import block_erasures
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.errors import ArchiveBroken, PurgeIncomplete
 from muniment.model.archive import Archive, ArchiveCheck, ArchiveFault, ArchiveProblem
 from muniment.model.context import Principal

@@ -2,6 +2,7 @@
 
 from muniment.archives import store as archives
 from muniment.audit import provenance_store as trail
+from muniment.capture import store as captures
 from muniment.consent import store as ledger
 from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
@@ -17,7 +18,7 @@ async def of_memory(context: FabricContext, tenant_id: str, memory_id: str) -> T
         line = await trail.candidates(tx, vault, memory.candidate_id)
         ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
         proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
-        capture = await trail.capture(tx, vault, memory.capture_id, context.archives)
+        capture = await captures.read_one(tx, vault, memory.capture_id, context.archives)
         # A capture goes only to an archive, and from there when that is dropped.
         archive = await archives.archive_of(tx, memory.capture_id) if capture is None else None
         seqs = {

@@ -10,14 +10,14 @@ from datetime import datetime
 
 from anyio.lowlevel import checkpoint
 
-from muniment.candidates import neighbours as nearby
 from muniment.candidates import store as candidates
 from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, Rejected, pass_gates
-from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer
 from muniment.candidates.rules import Draft, Refused, tier_for, vouched_for_extractor
 from muniment.candidates.store import SLICE
 from muniment.context import FabricContext
+from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, compare
+from muniment.contradictions.store import EmbeddedCandidate, TextComparer
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Transaction
 from muniment.model.candidate import Refusal
@@ -182,7 +182,7 @@ class Intake:
                 one.embedded, self.comparer, await self.context.vault.tenant_data_key(tx)
             )
             reads.append(candidates.rejections_query([one.embedded], hashes, self.pack, tx.now))
-            reads += nearby.neighbour_queries(one.embedded, self.comparer, self.pack)
+            reads += contradictions.neighbour_queries(one.embedded, self.comparer, self.pack)
         await tx.prefetch(*reads)
 
     @with_span("gates")
@@ -190,7 +190,7 @@ class Intake:
         """Pass the other gates, and compare what passed with what is promoted."""
         vault, pack = self.context.vault, self.pack
         screened, refused = await pass_last_gates(tx, vault, self.screened, self.comparer, pack)
-        found = await nearby.neighbours(tx, vault, [one.embedded for one in screened], self.comparer, pack)
+        found = await contradictions.neighbours(tx, vault, [one.embedded for one in screened], self.comparer, pack)
         passed: list[tuple[Draft, Compared]] = []
         for number, (one, around) in enumerate(zip(screened, found, strict=True), 1):
             candidate = one.draft.candidate

@@ -1,8 +1,6 @@
 """Proposing a typed fact: captured, through the gates and into the queue, in one transaction (CAN-8)."""
 
-from muniment.audit import provenance_store as trail
 from muniment.candidates import store as candidates
-from muniment.candidates.consolidation import mark_done
 from muniment.candidates.intake import Intake
 from muniment.candidates.rules import draft_facts
 from muniment.capture import store as captures
@@ -39,7 +37,7 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
         if receipt.repeated:
             return await _submitted_before(context, tx, receipt.capture_id)
-        mark_done(tx, ids)
+        candidates.mark_done(tx, ids)
         proposals, refusals = await decision.with_capture(as_captured(item, author, receipt, pack)).enqueue(tx)
         if refusals:
             return refusals[0]
@@ -54,7 +52,7 @@ async def submitted_under(
     """Return the result of the correction that this author proposed for that memory under the idempotency key."""
     whose = {"principal": author.id, "principal_kind": author.kind}
     for row in await tx.rows("capture.claimed_keys", keys=[key], **whose):
-        capture = await trail.capture(tx, context.vault, row["capture_id"], context.archives)
+        capture = await captures.read_one(tx, context.vault, row["capture_id"], context.archives)
         fact = capture.content.fact if capture is not None and capture.content is not None else None
         if capture is not None and fact is not None and (capture.author, fact.corrects) == (author.id, corrects):
             return await _submitted_before(context, tx, capture.capture_id)

@@ -18,6 +18,7 @@ from muniment.model.candidate import Candidate, GateName, Scope
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.decision import Decision
 from muniment.model.fields import EVIDENCE_LIMIT, Source, Tier, WriteClass
+from muniment.model.ids import is_ceid
 from muniment.model.promoted import PromotedMemory
 from muniment.model.speakers import TOOL, USER
 from muniment.pack import Pack
@@ -61,6 +62,27 @@ def compared_as(fact: Candidate | PromotedMemory, namespace: str) -> str | None:
     """
     user_id, whom = fact.scope.user_id, fact.entity or fact.subject
     return None if user_id is not None and whom == fact.subject == f"{namespace}:{user_id}" else whom
+
+
+# ---- names: whom the value of a fact names, so that an erasure finds it (ERA-5) ----
+
+# Entities noted for one value; a longer list is a payload, and is found by the name search.
+MOST_IN_VALUE = 256
+_HASH_DIGITS = 32
+
+# A hash under a key.
+Digest = Callable[[bytes], bytes]
+
+
+def hashed_name(digest: Digest, ceid: str) -> str:
+    """Return a name in a value as it is stored: a hash under the tenant's own key."""
+    return "#" + digest(b"name\0" + ceid.encode()).hex()[:_HASH_DIGITS]
+
+
+def names_in_value(candidate: Candidate) -> list[str]:
+    """Return the entities that the value of a fact names, each once, without the one that the fact is about."""
+    found = (text for text in strings(candidate.value) if text != candidate.entity and is_ceid(text))
+    return list(dict.fromkeys(found))[:MOST_IN_VALUE]
 
 
 # ---- flags: what a pack always sends to a person (`flag_for_review`) ----
@@ -214,8 +236,6 @@ _HEADS = frozenset({"likes", "prefers", "favourite", "allergic", "wants", "name"
 
 # An extractor's name, and a fact that it read in a capture.
 Found = tuple[str, Extracted]
-# A hash under a key.
-Digest = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True)

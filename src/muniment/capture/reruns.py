@@ -7,11 +7,11 @@ import psycopg
 
 from muniment.archives import store as archived
 from muniment.archives.folder import Archives
-from muniment.audit import provenance_store as trail
+from muniment.capture import store
 from muniment.database import cursors
+from muniment.database.locks import block_erasures
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.capture_history import (
     CaptureEntry,
@@ -54,7 +54,7 @@ async def history(tx: Transaction, vault: Vault, archives: Archives, capture_id:
         raise NotFound(_NO_CAPTURE, field="capture_id")
     capture = None
     if every or not in_archives:
-        capture = await trail.capture(tx, vault, capture_id, archives if every else None)
+        capture = await store.read_one(tx, vault, capture_id, archives if every else None)
     consolidations, proposals = await tx.gather(
         ("history.consolidations", {"capture_id": capture_id}), ("history.proposals", {"capture_id": capture_id})
     )

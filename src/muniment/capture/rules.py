@@ -1,6 +1,5 @@
 """Rules of the capture stage: what a capture takes and how it is checked, who vouches for it, and whom it is about."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -27,7 +26,7 @@ from muniment.model.fields import (
     build,
     build_many,
 )
-from muniment.model.ids import CEID_PATTERN, holds_card_number
+from muniment.model.ids import holds_card_number, is_ceid
 from muniment.model.speakers import CHANNEL, TOOL, USER
 from muniment.pack import Pack
 from muniment.verbs.inputs import Passed, VerbInput
@@ -73,15 +72,13 @@ def class_of_source(source: Source, vouched: str | None) -> str:
 
 # ---- subjects: a user is the subject `namespace:id` of the pack's namespace ----
 
-_CEID = re.compile(CEID_PATTERN)
-
 
 def user_subject(user_id: str | None, pack: Pack) -> str | None:
     """Return the CEID of a user; None without a user, and for an id that no CEID can hold (CAP-12)."""
     if user_id is None:
         return None
     ceid = f"{pack.identity.user_namespace}:{user_id}"
-    return ceid if _CEID.fullmatch(ceid) and not holds_card_number(user_id) else None
+    return ceid if is_ceid(ceid) and not holds_card_number(user_id) else None
 
 
 def subject_of(subject: str | None, user_id: str | None, pack: Pack) -> str | None:

@@ -6,22 +6,21 @@ from datetime import datetime
 
 import numpy as np
 
-from muniment.candidates.neighbours import (
+from muniment.candidates.rules import compared_as
+from muniment.contradictions.rules import Neighbour
+from muniment.contradictions.store import (
     AT_ONCE,
     FETCHED,
     ROUNDING,
     EmbeddedCandidate,
     TextComparer,
-    Vector,
-    from_sql,
     near_to,
     open_memories,
 )
-from muniment.candidates.rules import compared_as
-from muniment.contradictions.rules import Neighbour
 from muniment.database.rows import capture_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
+from muniment.database.vectors import Vector, from_sql
 from muniment.errors import SealBroken
 from muniment.model.capture import Capture
 from muniment.pack import Pack

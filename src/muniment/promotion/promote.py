@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from muniment.audit import provenance_store as trail
+from muniment.capture import store as captures
 from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
 from muniment.database.rows import fact_content
@@ -107,11 +107,11 @@ async def promote_many(
     erased = await promote.lock_proposals(tx, [one.proposal for one in loaded])
     room = await promote.lock_room(tx, pack)
     wanted = sorted({one.proposal.candidate.capture_id for one in loaded})
-    captures = await trail.captures(tx, context.vault, wanted, context.archives)
+    found = await captures.read(tx, context.vault, wanted, context.archives)
     checks = await promote.check_many(tx, context.vault, embedded, comparer, pack)
     done: dict[str, str] = {}
     for one, check in zip(loaded, checks, strict=True):
-        capture = captures.get(one.proposal.candidate.capture_id)
+        capture = found.get(one.proposal.candidate.capture_id)
         if check is None or capture is None or one.proposal.proposal_id in erased:
             continue
         tier, priority = one.proposal.tier_target, one.proposal.priority
@@ -141,7 +141,7 @@ async def capture_of(
     To be edited it has to be in the database: no new candidate can rest on an archived capture.
     """
     archives = None if to_edit else context.archives
-    found = await trail.capture(tx, context.vault, loaded.proposal.candidate.capture_id, archives)
+    found = await captures.read_one(tx, context.vault, loaded.proposal.candidate.capture_id, archives)
     if found is None:
         raise NotFound("the capture it came from is archived", field="proposal_id")
     return found

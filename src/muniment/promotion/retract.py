@@ -4,8 +4,8 @@ from muniment.archives import store as archives
 from muniment.candidates.intake import Intake
 from muniment.candidates.store import redraft
 from muniment.context import FabricContext
+from muniment.database.locks import block_erasures
 from muniment.database.storage import Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import lock_to_retract, supersede

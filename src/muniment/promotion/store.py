@@ -11,16 +11,17 @@ from datetime import datetime
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer, Vector, neighbours, to_sql
 from muniment.candidates.rules import expires_at
 from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, Contradicted, compare, covers, may_supersede, repeated
+from muniment.contradictions.store import EmbeddedCandidate, TextComparer, neighbours
+from muniment.database import locks
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.erasure import locks as erasure
+from muniment.database.vectors import Vector, to_sql
 from muniment.errors import NotFound, NotPromotable
 from muniment.language.words import index_of
 from muniment.model.candidate import Candidate
@@ -72,7 +73,8 @@ class Approval:
 async def lock_proposals(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
     """Lock the subjects and scopes of proposals until the commit; returns those erased since they were proposed."""
     candidates = [one.candidate for one in proposals]
-    rows = await lock_scopes(tx, candidates, erasure.reached_by_erasure([one.candidate_id for one in candidates]))
+    ids = [one.candidate_id for one in candidates]
+    rows = await lock_scopes(tx, candidates, ("erasure.reached_candidates", {"candidate_ids": ids}))
     reached = {row["candidate_id"] for row in rows}
     return {one.proposal_id for one in proposals if one.candidate.candidate_id in reached}
 
@@ -86,11 +88,11 @@ async def lock_scopes(tx: Transaction, candidates: Sequence[Candidate], *reads: 
     users = {one.scope.user_id for one in candidates}
     scopes: list[NamedStatement] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
     scopes += [("promote.take_lock", {"key": _SCOPE + user}) for user in sorted(user for user in users if user)]
-    tx.defer_many("promote.make_locks", [(erasure.LOCK,), *((values["key"],) for _, values in scopes)])
+    locks.create(tx, [locks.ERASURE, *(values["key"] for _, values in scopes)])
     holders = {holder_of(one.subject, one.scope.user_id) for one in candidates}
     subjects: list[NamedStatement] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
     # The reads are statements of their own after the locks: they see what was committed while those were waited for.
-    return (await tx.gather(erasure.BLOCK_ERASURES, *subjects, *scopes, *reads))[-1]
+    return (await tx.gather(locks.BLOCK_ERASURES, *subjects, *scopes, *reads))[-1]
 
 
 async def room(tx: Transaction, pack: Pack) -> Room:
@@ -105,7 +107,7 @@ async def lock_room(tx: Transaction, pack: Pack) -> Room:
     It comes before the tenant's clock.
     """
     if pack.memory_layer.budgets:
-        tx.defer_many("promote.make_locks", [(_BUDGET,)])
+        locks.create(tx, [_BUDGET])
         await tx.row("promote.take_lock", key=_BUDGET)
     return await room(tx, pack)
 

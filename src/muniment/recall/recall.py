@@ -4,9 +4,9 @@ from datetime import datetime
 
 from anyio import fail_after
 
-from muniment.candidates.neighbours import Vector
 from muniment.context import FabricContext, RecallPacks, retry_on_pack_change
 from muniment.database.storage import Transaction
+from muniment.database.vectors import Vector
 from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput, KeyRotated, MomentAmbiguous
 from muniment.language.embedding import Embedder, StaticEmbedder, embedded
 from muniment.language.instructions import visible_text

@@ -16,10 +16,10 @@ import numpy as np
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
-from muniment.candidates.neighbours import Vector, to_sql, unpacked
 from muniment.database.rows import open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
+from muniment.database.vectors import Vector, to_sql, unpacked
 from muniment.errors import EmbedderUnavailable
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder
 from muniment.language.instructions import visible_text

@@ -9,10 +9,10 @@ from typing import Any
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
-from muniment.candidates.neighbours import Vector
 from muniment.database.rows import open_memory, provenance_of, scope_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
+from muniment.database.vectors import Vector
 from muniment.errors import NotFound, SealBroken
 from muniment.language.embedding import Embedder
 from muniment.model.capture import TENANT_HOLDER, holder_of

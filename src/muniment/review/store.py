@@ -11,10 +11,10 @@ from pydantic_core import to_json
 from muniment.candidates.rules import due_at, priority_for, tier_for
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, may_supersede, repeated
+from muniment.database import locks
 from muniment.database.rows import candidate_of, proposal_of, verdict_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
-from muniment.erasure import locks as erasure
 from muniment.errors import AlreadyDecided, NotFound, SealBroken
 from muniment.language.redaction import redactor_of
 from muniment.model.breaker import Breaker
@@ -165,8 +165,8 @@ async def lock(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
 
     Returns those that there are.
     """
-    tx.defer_many("promote.make_locks", [(erasure.LOCK,)])
-    _, rows = await tx.gather(erasure.BLOCK_ERASURES, ("review.lock", {"proposal_ids": sorted(proposal_ids)}))
+    locks.create(tx, [locks.ERASURE])
+    _, rows = await tx.gather(locks.BLOCK_ERASURES, ("review.lock", {"proposal_ids": sorted(proposal_ids)}))
     return [row["proposal_id"] for row in rows]
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from muniment.candidates.extractors.extractor import Answers, Extracted, content_without_fact, fact_of, refs_of
 from muniment.model.capture import Capture
-from muniment.model.ids import CEID_PATTERN
+from muniment.model.ids import is_ceid
 
 # Confidence: what was done is surer than what was decided.
 DECIDED, DONE = 0.70, 0.80
@@ -100,7 +100,7 @@ def _entity(capture: Capture) -> str | None:
     if capture.subject is not None:
         return capture.subject
     entity = f"decision:{capture.decision_key}"
-    return entity if capture.decision_key and re.fullmatch(CEID_PATTERN, entity) else None
+    return entity if capture.decision_key and is_ceid(entity) else None
 
 
 def _first(payload: Mapping[str, Any], keys: Sequence[str]) -> str | None:

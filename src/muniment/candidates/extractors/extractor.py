@@ -1,6 +1,5 @@
 """The protocol of an extractor, which reads one capture and returns the facts it finds there."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -8,7 +7,7 @@ from typing import Any, Protocol
 from muniment.errors import InvalidInput
 from muniment.model.capture import Capture, Content, TypedFact
 from muniment.model.fields import build
-from muniment.model.ids import CEID_PATTERN
+from muniment.model.ids import is_ceid
 
 MOST_FACTS = 256
 
@@ -79,7 +78,7 @@ def entity_of(capture: Capture) -> str | None:
     if capture.subject is not None:
         return capture.subject
     user = f"user:{capture.user_id}"
-    return user if capture.user_id and re.fullmatch(CEID_PATTERN, user) else None
+    return user if capture.user_id and is_ceid(user) else None
 
 
 def refs_of(*texts: str | None) -> tuple[str, ...]:

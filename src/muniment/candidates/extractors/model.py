@@ -13,7 +13,7 @@ from muniment.candidates.extractors.model_server import ask
 from muniment.candidates.extractors.models import NamedModel
 from muniment.errors import ExtractorFailed
 from muniment.model.capture import Capture
-from muniment.model.ids import CEID_PATTERN
+from muniment.model.ids import is_ceid
 from muniment.pack import ModelExtraction, Pack
 
 # Goes up with every change of the instruction or the checks: one name must give the same facts.
@@ -196,7 +196,7 @@ class ModelExtractor:
 
 def _names(record: str, entity: str) -> bool:
     """Say whether the record holds the whole id, not as part of a longer one."""
-    if not re.fullmatch(CEID_PATTERN, entity):
+    if not is_ceid(entity):
         return False
     start = record.find(entity)
     while start >= 0:
