@@ -19,7 +19,7 @@ from muniment.model.events import Event, EventType
 from muniment.model.fields import Name
 from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
-from muniment.recall import recall as recall_handler
+from muniment.recall.recall import recall_memory
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import PageSize, Passed, VerbInput, Whole
 
@@ -155,7 +155,7 @@ async def get(context: FabricContext, asker: Asker, request: MemoryId) -> Promot
     if not isinstance(asker, RunContext):
         async with context.transaction(asker.tenant_id, "auditor") as tx:
             return await trail.memory(tx, context.vault, request.memory_id)
-    record = await recall_handler.recalled(context, asker, request.memory_id)
+    record = await recall_memory(context, asker, request.memory_id)
     if record is None:
         raise NotFound("no such memory", field="memory_id")
     async with context.transaction(asker.tenant_id, "recall") as tx:

@@ -123,15 +123,9 @@ class IntakeDecision:
         refusals = await candidates.record_refusals(tx, self.refused, keep=edit_of is None)
         # Nothing of a refused edit is stored.
         await candidates.store_names(tx, self.context.vault, kept, self.refused if edit_of is None else ())
-        entries = [
-            review.Entry(
-                draft.candidate, draft.capture.observed_at, compared, draft.reopens, draft.capture.run_id, draft.audits
-            )
-            for draft, compared in self.passed
-        ]
-        auto = any(self.pack.policy_for(entry.candidate.write_class).approval == "auto" for entry in entries)
+        auto = any(self.pack.policy_for(draft.candidate.write_class).approval == "auto" for draft in kept)
         suspended = await review.suspended_classes(tx) if auto else frozenset[WriteClass]()
-        return await review.enqueue(tx, entries, self.pack, edit_of=edit_of, suspended=suspended), refusals
+        return await review.enqueue(tx, self.passed, self.pack, edit_of=edit_of, suspended=suspended), refusals
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from muniment.model.context import Asker, Principal
 from muniment.model.proposal import Submission
 from muniment.opening import Opened
 from muniment.pack import Pack
-from muniment.review.approve import promote_by_policy
+from muniment.review.verbs import promote_by_policy
 from muniment.tracing import span
 from muniment.verbs.declaration import verb
 

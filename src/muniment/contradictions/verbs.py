@@ -20,10 +20,9 @@ from muniment.model.fields import Name, Note, Qualifiers
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.promotion import store as promote
-from muniment.promotion.promote import four_eyes, promote_proposal
+from muniment.promotion.promote import four_eyes, promote_proposal, regate
 from muniment.promotion.retract import retract_memory
 from muniment.review import store as review
-from muniment.review.approve import regate
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, PageSize, VerbInput
 

@@ -11,12 +11,10 @@ from muniment.model.context import Principal, RunContext
 from muniment.model.names import is_among
 from muniment.model.review_views import Preview
 from muniment.pack import Pack
-from muniment.promotion.promote import promote_proposal
-from muniment.recall.recall import dependencies, view_now
+from muniment.promotion.promote import promote_proposal, regate
+from muniment.recall.recall import dependencies, preview_recall, view_now
 from muniment.recall.search import Request
-from muniment.recall.store import preview_recall
 from muniment.review import store as review
-from muniment.review.approve import regate
 
 _NAME = "preview"
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
+from psycopg.types.json import Jsonb
 from pydantic import Field
 
 from muniment.context import FabricContext, RecallPacks
@@ -13,10 +14,11 @@ from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import InvalidInput
 from muniment.language.embedding.tokenizers import Tokenizer, builtin_tokenizer, tokenizer
 from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn, Wanted
-from muniment.model.compiled import CompiledMemory, WriteNotice
+from muniment.model.compiled import Compiled, CompiledMemory, WriteNotice
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.explanation import Explanation, FilterVerdict, Replay
 from muniment.model.fields import AsOf, Ceid, Instant, Name, Query, Tier, WriteClass
+from muniment.model.ids import make_id
 from muniment.model.proposal import status_of
 from muniment.model.recall import Recall
 from muniment.model.recalls import RecallDetails, RecallSummary, Returned
@@ -25,10 +27,10 @@ from muniment.recall import explain as explaining
 from muniment.recall import recall as recalling
 from muniment.recall.browse_store import MemoryBrowser, MemorySelection
 from muniment.recall.compiling import compile_memory
+from muniment.recall.explain import RecordedRecall
 from muniment.recall.recall import point_in_time, view_now
 from muniment.recall.rules import View, filter_verdicts, visibility_of
 from muniment.recall.search import PointInTime, Request, filters
-from muniment.recall.store import RecordedRecall, record_compiled
 from muniment.tracing import with_span
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import (
@@ -84,7 +86,35 @@ async def _compile(context: FabricContext, run: RunContext, request: CompileInpu
         notices=notices,
     )
     async with context.transaction(run.tenant_id, "recall") as tx:
-        return record_compiled(tx, run, answer, compiled, told_seq)
+        return _record_compiled(tx, run, answer, compiled, told_seq)
+
+
+def _record_compiled(
+    tx: Transaction, run: RunContext, answer: Recall, compiled: Compiled, told_seq: int
+) -> CompiledMemory:
+    """Record, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8).
+
+    `told_seq` is the sequence up to which the run has been told of its own proposals.
+    """
+    compile_id = make_id("cmp", tx.now)
+    tx.defer(
+        "recall.compiled",
+        compile_id=compile_id,
+        recall_id=answer.recall_id,
+        agent_id=run.agent_id,
+        run_id=run.run_id,
+        token_budget=compiled.budget.token_budget,
+        tokens=compiled.budget.used,
+        format=compiled.format,
+        tokenizer=compiled.tokenizer,
+        blocks=Jsonb([entry.model_dump(mode="json") for entry in compiled.manifest.entries]),
+        memory_ids=list(compiled.memory_ids),
+        left_out=[memory_id for left in compiled.budget.left_out for memory_id in left.memory_ids],
+        told_seq=told_seq,
+        digest=compiled.digest,
+    )
+    taken = {name: getattr(answer, name) for name in ("recall_id", "as_of", "omitted", "approximate", "degraded")}
+    return CompiledMemory(**dict(compiled), **taken, compile_id=compile_id, at=tx.now)
 
 
 async def _own_writes(context: FabricContext, run: RunContext) -> tuple[tuple[WriteNotice, ...], int]:
