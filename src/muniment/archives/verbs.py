@@ -22,8 +22,8 @@ from muniment.errors import ArchiveBroken, PurgeIncomplete
 from muniment.model.archive import Archive, ArchiveCheck, ArchiveFault, ArchiveProblem
 from muniment.model.context import Principal
 from muniment.model.ids import make_id
+from muniment.model.inputs import Listing
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing
 
 # Of one file: it is read as a whole, and while it is recorded the tenant's other writers wait.
 CAPTURES, SIZE = 2_500, 64 * 1024 * 1024

@@ -17,11 +17,11 @@ from muniment.model.chain import Head, Sealed, Verification
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event, EventType
 from muniment.model.fields import Name
+from muniment.model.inputs import PageSize, Passed, VerbInput, Whole
 from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
 from muniment.recall.recall import recall_memory
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import PageSize, Passed, VerbInput, Whole
 
 
 @verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, cli="seal")

@@ -328,33 +328,20 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
     assert content is not None
     vouched = vouched_for_extractor(capture, extractor)
     return Candidate(
+        **{name: getattr(capture, name) for name in ("tenant_id", "capture_id", "author", "source")},
+        **{name: getattr(fact, name) for name in ("write_class", "entity", "predicate", "value", "corrects")},
         candidate_id=candidate_id,
-        tenant_id=capture.tenant_id,
-        capture_id=capture.capture_id,
-        author=capture.author,
-        source=capture.source,
-        write_class=fact.write_class,
-        entity=fact.entity,
-        predicate=fact.predicate,
-        value=fact.value,
         text=fact.text or fact_text(fact),
         evidence_refs=tuple(dict.fromkeys((*content.evidence_refs, *read.evidence_refs)))[:EVIDENCE_LIMIT],
         raw_confidence=fact.confidence,
         confidence=uncalibrated_confidence(fact.confidence, pack),
         classification=_higher_label(capture.classification, read.classification, pack),
         subject=subject_of(capture.subject, capture.user_id, pack),
-        scope=Scope(
-            user_id=capture.user_id,
-            session_id=capture.session_id,
-            workflow_id=capture.workflow_id,
-            intent_id=capture.intent_id,
-            qualifiers=capture.qualifiers,
-        ),
+        scope=Scope(**{name: getattr(capture, name) for name in Scope.model_fields if name != "required"}),
         trust=trust_of_source(capture.source, vouched, pack),
         extractor=extractor,
         claimed_by=f"{capture.author} {class_of_source(capture.source, vouched)} {extractor}",
         flags=("user_correction",) if read.user_correction and vouched == USER else (),
-        corrects=fact.corrects,
     )
 
 

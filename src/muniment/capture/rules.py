@@ -27,9 +27,9 @@ from muniment.model.fields import (
     build_many,
 )
 from muniment.model.ids import holds_card_number, is_ceid
+from muniment.model.inputs import Passed, VerbInput
 from muniment.model.speakers import CHANNEL, TOOL, USER
 from muniment.pack import Pack
-from muniment.verbs.inputs import Passed, VerbInput
 
 # ---- sources: what a credential vouches for in a capture and in its facts (ISO-8) ----
 

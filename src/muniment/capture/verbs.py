@@ -16,8 +16,8 @@ from muniment.model.capture import Receipt, Receipts
 from muniment.model.capture_history import CaptureEntry, CaptureHistory, CaptureState, RefusalEntry, Rerun, RerunReason
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import CaptureKind, Ceid, Instant, Name, Source
+from muniment.model.inputs import Listing, VerbInput, check_whole_number
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, VerbInput, check_whole_number
 
 BATCH_LIMIT = 10_000
 # Captures that are checked between two event-loop checkpoints.

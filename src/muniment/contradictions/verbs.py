@@ -17,6 +17,7 @@ from muniment.model.candidate import Scope
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
 from muniment.model.fields import Name, Note, Qualifiers
+from muniment.model.inputs import Listing, PageSize, VerbInput
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.promotion import store as promote
@@ -24,7 +25,6 @@ from muniment.promotion.promote import four_eyes, promote_proposal, regate
 from muniment.promotion.retract import retract_memory
 from muniment.review import store as review
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 class ListContradictions(Listing):
@@ -119,10 +119,9 @@ async def resolve(context: FabricContext, reviewer: Principal, request: Resolve)
         one = await contradictions.one(tx, contradiction_id)
         if not one.open:
             raise Conflict(f"was settled before: {one.outcome or 'a side expired'}", field="contradiction_id")
-        if loaded.proposal.status in ("pending", "held"):
-            again = await regate(context, tx, loaded, pack)
-            if not again.stands:
-                return await contradictions.one(tx, contradiction_id)
+        is_open = loaded.proposal.status in ("pending", "held")
+        if is_open and await regate(context, tx, loaded, pack) is not None:
+            return await contradictions.one(tx, contradiction_id)
         await _Settlement(context, tx, reviewer, one, loaded, pack, request).carry_out()
         await review.decide(tx, loaded, "resolve", reviewer, pack, reason=request.way, note=request.note)
         return await contradictions.one(tx, contradiction_id)

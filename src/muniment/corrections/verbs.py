@@ -1,9 +1,7 @@
 """The verbs of corrections: correct a memory or a key (COR-1), and measure how corrections are adopted."""
 
 from collections.abc import Mapping
-from typing import Any, Self
-
-from pydantic import model_validator
+from typing import Any
 
 from muniment.audit import provenance_store as trail
 from muniment.candidates.propose import submit, submitted_under
@@ -16,12 +14,12 @@ from muniment.model.adoption import Adoption
 from muniment.model.candidate import Refusal
 from muniment.model.capture import CaptureInput
 from muniment.model.context import Asker, Principal
-from muniment.model.fields import Ceid, Name, Predicate, build, field_error
+from muniment.model.fields import Ceid, Name, Predicate, build
+from muniment.model.inputs import VerbInput
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Submission
 from muniment.pack import Pack
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import VerbInput
 
 
 class Target(VerbInput):
@@ -31,21 +29,16 @@ class Target(VerbInput):
     entity: Ceid | None = None
     predicate: Predicate | None = None
 
-    @model_validator(mode="after")
-    def _memory_or_key(self) -> Self:
+    def check(self) -> None:
+        """Raise `InvalidInput` unless it is either a memory or a key."""
         if self.memory_id is not None and (self.entity is not None or self.predicate is not None):
-            raise field_error("memory_id", "give a memory, or an entity and a predicate, not both")
+            raise InvalidInput("give a memory, or an entity and a predicate, not both", field="memory_id")
         if self.memory_id is None and (self.entity is None or self.predicate is None):
-            raise field_error("memory_id", "give the memory to correct, or an entity and a predicate")
-        return self
+            raise InvalidInput("give the memory to correct, or an entity and a predicate", field="memory_id")
 
 
-class Correct(CorrectFields):
+class Correct(Target, CorrectFields):
     """A correction, on a memory or on a key."""
-
-    memory_id: Name | None = None
-    entity: Ceid | None = None
-    predicate: Predicate | None = None
 
 
 @verb(
@@ -67,6 +60,7 @@ async def correct(
     retracted before.
     """
     target = build(Target, {name: fields.get(name) for name in Target.model_fields})
+    target.check()
     said = {name: value for name, value in fields.items() if name not in Target.model_fields}
     pack = await context.pack_for(asker)
     given: dict[str, Any] = {"entity": target.entity, "predicate": target.predicate}

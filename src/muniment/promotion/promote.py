@@ -4,7 +4,6 @@ A proposal made under another pack passes the gates again first (`regate`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -84,7 +83,7 @@ async def promote_proposal(
     contradict nothing, not even what it would replace: `Contradicts` is raised before anything is written.
     """
     proposal, comparer = loaded.proposal, await context.comparer(tx, pack)
-    by, by_kind = review.signature(principal)
+    signature = by, _ = review.signature(principal)
     # The embedder is called before anything is locked.
     (embedded,) = await comparer.embed([proposal.candidate])
     if await promote.lock_proposals(tx, [proposal]):
@@ -119,8 +118,7 @@ async def promote_proposal(
     verdict_id = await review.decide(
         tx, loaded, "approve", principal, pack, reason=reason, note=note, tier=tier, priority=priority
     )
-    approval = promote.Approval(verdict_id, by, by_kind, loaded.editors)
-    return await promote.insert(tx, context.vault, loaded.key, proposal, capture, check, approval, comparer, pack)
+    return await promote.insert(tx, context.vault, loaded, capture, check, verdict_id, signature, comparer, pack)
 
 
 async def promote_many(
@@ -138,7 +136,7 @@ async def promote_many(
 
     INVARIANT: the proposals are locked and undecided, and the tenant's clock was not taken yet.
     """
-    comparer, by = await context.comparer(tx, pack), review.signature(principal)
+    comparer = await context.comparer(tx, pack)
     embedded = await comparer.embed([one.proposal.candidate for one in loaded])
     erased = await promote.lock_proposals(tx, [one.proposal for one in loaded])
     room = await promote.lock_room(tx, pack)
@@ -157,9 +155,8 @@ async def promote_many(
         verdict_id = await review.decide(
             tx, one, "approve", principal, pack, reason=reason, note=note, tier=tier, priority=priority, locked=True
         )
-        approval = promote.Approval(verdict_id, *by, one.editors)
         done[one.proposal.proposal_id] = await promote.insert(
-            tx, context.vault, one.key, one.proposal, capture, check, approval, comparer, pack
+            tx, context.vault, one, capture, check, verdict_id, review.signature(principal), comparer, pack
         )
     return done
 
@@ -207,44 +204,36 @@ _CHANGED = "changed_by_pack"
 _ARCHIVED = "capture_archived"
 
 
-@dataclass(frozen=True)
-class Regated:
-    """Whether a proposal stands under the pack in force, or was withdrawn.
-
-    A fact that the new pack changes (another mask, label, tier or trust) is withdrawn and returns as a new proposal,
-    `replaced_by`, for a person to review.
-    """
-
-    stands: bool
-    replaced_by: str | None = None
-
-
-async def regate(context: FabricContext, tx: Transaction, loaded: review.Loaded, pack: Pack) -> Regated:
+async def regate(context: FabricContext, tx: Transaction, loaded: review.Loaded, pack: Pack) -> str | None:
     """Pass an open proposal through the gates under the pack in force, if it was made under another one.
+
+    Returns None if it stands. Otherwise it is withdrawn, and the id to show instead is returned: a fact that the new
+    pack changes (another mask, label, tier or trust) is a new proposal for a person to review; for what a gate refuses
+    it is the withdrawn proposal's own.
 
     INVARIANT: the proposal is locked and undecided, and the tenant's clock was not taken yet.
     """
     proposal = loaded.proposal
     # A sample stays as it was promoted: its approval promotes nothing.
     if proposal.pack == pack.ref or proposal.audits is not None:
-        return Regated(stands=True)
+        return None
     await archives.block_archiving(tx)
     draft, in_database = await _draft(context, tx, loaded, pack)
     decision = await (await Intake.of(context, tx, pack, [draft])).decide(tx)
     if decision.refused:
         _, gate, refusal = decision.refused[0]
         await _withdraw(tx, loaded, pack, f"{gate}.{refusal.reasons[0].code}")
-        return Regated(stands=False)
+        return proposal.proposal_id
     ((passed, _),) = decision.passed
     if _standing(passed.candidate, pack) == _stood(loaded):
-        return Regated(stands=True)
+        return None
     if not in_database:
         # No new candidate can rest on an archived capture; the fact can be proposed again.
         await _withdraw(tx, loaded, pack, _ARCHIVED)
-        return Regated(stands=False)
+        return proposal.proposal_id
     await _withdraw(tx, loaded, pack, _CHANGED)
     (entered,), _ = await decision.enqueue(tx)
-    return Regated(stands=False, replaced_by=entered)
+    return entered
 
 
 async def _draft(context: FabricContext, tx: Transaction, loaded: review.Loaded, pack: Pack) -> tuple[Draft, bool]:

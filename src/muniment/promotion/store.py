@@ -34,6 +34,7 @@ from muniment.model.proposal import Proposal
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import lock_live, supersede
 from muniment.promotion.rules import Room, linked_entity
+from muniment.review.store import Loaded
 
 # The lock of the scope of all users; that of one user has the user id behind it.
 _SCOPE = "scope @"
@@ -58,16 +59,6 @@ class PromotionCheck:
         """What it contradicts and does not replace."""
         replaced = {memory.memory_id for memory in self.supersedes}
         return tuple(one for one in self.contradicts if one.memory.memory_id not in replaced)
-
-
-@dataclass(frozen=True)
-class Approval:
-    """The verdict that promotes a proposal, and by whom it is."""
-
-    verdict_id: str
-    by: str
-    by_kind: Source
-    editors: tuple[str, ...]
 
 
 async def lock_proposals(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
@@ -206,11 +197,11 @@ def _replaceable(
 async def insert(
     tx: Transaction,
     vault: Vault,
-    key: SubjectKey,
-    proposal: Proposal,
+    loaded: Loaded,
     capture: Capture,
     check: PromotionCheck,
-    approval: Approval,
+    verdict_id: str,
+    by: tuple[str, Source],
     comparer: TextComparer,
     pack: Pack,
     *,
@@ -218,8 +209,10 @@ async def insert(
 ) -> str:
     """Insert the memory with its body, filters and index, retract what it supersedes, open its contradictions.
 
-    It expires after its term, and no later than `ends_by`. Returns its id.
+    `by` is who gave the verdict, and of which kind. It expires after its term, and no later than `ends_by`. Returns its
+    id.
     """
+    proposal, (approver, approver_kind) = loaded.proposal, by
     candidate, scope, tier = proposal.candidate, proposal.candidate.scope, proposal.tier_target
     tick = await tx.tick()
     tenant_data_key = await vault.tenant_data_key(tx)
@@ -244,7 +237,7 @@ async def insert(
         **{name: getattr(candidate, name) for name in _OF_CANDIDATE},
         **{name: getattr(capture, name) for name in _OF_CAPTURE},
         proposal_id=proposal.proposal_id,
-        verdict_id=approval.verdict_id,
+        verdict_id=verdict_id,
         sensitive=pack.is_sensitive(candidate.classification),
         tier_derived=proposal.tier_derived,
         holder=holder_of(candidate.subject, scope.user_id),
@@ -252,29 +245,23 @@ async def insert(
         pack=pack.ref,
         ontology_version=pack.meta.ontology_version,
         vouched=vouched_in(candidate, capture.vouched),
-        editors=list(approval.editors),
-        approver=approval.by,
-        approver_kind=approval.by_kind,
+        editors=list(loaded.editors),
+        approver=approver,
+        approver_kind=approver_kind,
     )
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    sealed = key.seal("memory_bodies.content", memory_id, content)
+    sealed = loaded.key.seal("memory_bodies.content", memory_id, content)
     tx.defer_row("promote.insert_body", memory_id=memory_id, content=sealed)
     tx.defer_row("promote.insert_scope", **common)
     vectors = (check.embedded.vector, check.embedded.next_vector)
     index_memory(tx, memory_id, candidate, capture.observed_at, vectors, comparer, tenant_data_key)
-    tx.emit(
-        "memory.promoted",
-        approval.by,
-        memory_id=memory_id,
-        proposal_id=proposal.proposal_id,
-        write_class=candidate.write_class,
-        tier=tier,
-    )
+    what = {"proposal_id": proposal.proposal_id, "write_class": candidate.write_class, "tier": tier}
+    tx.emit("memory.promoted", approver, memory_id=memory_id, **what)
     # Contradictions that arose while it waited are opened too, before what it replaces is retracted.
-    await contradictions.open_new(tx, approval.by, proposal.proposal_id, candidate, check.contradicts)
+    await contradictions.open_new(tx, approver, proposal.proposal_id, candidate, check.contradicts)
     reason: RetractionReason = "corrected" if candidate.write_class == "correction" else "superseded"
     for old in check.supersedes:
-        await supersede(tx, old.memory_id, by=approval.by, reason=reason, superseded_by=memory_id)
+        await supersede(tx, old.memory_id, by=approver, reason=reason, superseded_by=memory_id)
     if candidate.write_class == "correction":
         replaced = [old.memory_id for old in check.supersedes]
         tx.emit("memory.correction", candidate.author, memory_id=memory_id, replaced=replaced)

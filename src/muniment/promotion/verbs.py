@@ -5,11 +5,11 @@ from muniment.context import FabricContext
 from muniment.erasure import name_search
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import Name
+from muniment.model.inputs import VerbInput
 from muniment.model.promoted import Reindexed, Retraction, RetractionReason
 from muniment.promotion import reindex as reindexing
 from muniment.promotion.retract import retract_memory
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import VerbInput
 
 
 class Retract(VerbInput):

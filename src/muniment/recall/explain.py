@@ -10,11 +10,12 @@ from muniment.errors import InvalidInput, NotFound, SealBroken
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, builtin_embedder
 from muniment.model.context import Asker, RunContext
 from muniment.model.explanation import Difference, Explanation, Replay, Why
+from muniment.model.fields import Tier, WriteClass
+from muniment.model.inputs import ExplainInput
 from muniment.pack import Pack
 from muniment.recall.recall import OF_RUN, RecallDependencies, embed_query, find, packs_as_of, point_in_time, view_now
 from muniment.recall.rules import NO_VIEW, View, filter_verdicts, may_be_told, view_of, visibility_of
 from muniment.recall.search import PointInTime, Request, filters, follow_hops
-from muniment.verbs.inputs import ExplainInput
 
 # ---- the record of a recall ----
 
@@ -28,26 +29,13 @@ class RecordedRecall:
     request: Request
     moment: PointInTime
     query_gone: bool
-
-    @property
-    def result_ids(self) -> list[str]:
-        """What it returned, in its order."""
-        return self.row["result_ids"]
-
-    @property
-    def pinned(self) -> bool:
-        """Whether the run pinned its pack."""
-        return bool(self.row["request"].get("pinned"))
-
-    @property
-    def tiers(self) -> Any:
-        """The tiers that it was narrowed to."""
-        return self.row["request"]["tiers"]
-
-    @property
-    def classes(self) -> Any:
-        """The classes that it was narrowed to."""
-        return self.row["request"]["classes"]
+    # Whether the run pinned its pack.
+    pinned: bool
+    # What it was narrowed to.
+    tiers: list[Tier]
+    classes: list[WriteClass]
+    # What it returned, in its order.
+    result_ids: list[str]
 
 
 async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> RecordedRecall:
@@ -78,7 +66,17 @@ async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> RecordedRec
     at = PointInTime(row["seq"], row["at"])
     if row["as_of"] is not None:
         at = PointInTime(row["as_of_seq"], row["as_of"])
-    return RecordedRecall(row, run, request, at, bool(stored.get("with_query")) and query is None)
+    return RecordedRecall(
+        row,
+        run,
+        request,
+        at,
+        query_gone=bool(stored.get("with_query")) and query is None,
+        pinned=bool(stored.get("pinned")),
+        tiers=stored["tiers"],
+        classes=stored["classes"],
+        result_ids=row["result_ids"],
+    )
 
 
 async def _query(tx: Transaction, vault: Vault, row: Row) -> str | None:
@@ -165,8 +163,7 @@ async def _view(
     packs = await recorded_packs(context, tx, then) if then is not None else await context.recall_packs(run)
     if then is None and at.seq != LATEST:
         packs = await packs_as_of(context.packs, tx, run, packs, at.seq)
-    tiers, classes = (then.tiers, then.classes) if then is not None else (None, None)
-    narrowed = {"tiers": tiers, "classes": classes}
+    narrowed: dict[str, Any] = {"tiers": then.tiers, "classes": then.classes} if then is not None else {}
     view = view_of(run, packs.decides, at.at, **narrowed, now=today, limits=packs.limits, recorded=then is not None)
     if isinstance(asker, RunContext):
         mine = view_now(asker, await context.recall_packs(asker), tx.now).labels

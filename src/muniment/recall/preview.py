@@ -45,7 +45,7 @@ async def preview(
         try:
             # Locked from here on.
             loaded = await review.load(tx, context.vault, proposal_id, to_decide=True)
-            if not (await regate(context, tx, loaded, pack)).stands:
+            if await regate(context, tx, loaded, pack) is not None:
                 return Preview(proposal_id=proposal_id, status="withdrawn", before=before, after=before)
             somebody = _another(asker, {proposal.candidate.author, *loaded.editors})
             memory_id = await promote_proposal(context, tx, loaded, pack, somebody)

@@ -31,6 +31,7 @@ from muniment.language.instructions import visible_text
 from muniment.model.capture import TENANT_HOLDER, holder_of
 from muniment.model.context import RunContext
 from muniment.model.ids import make_id
+from muniment.model.inputs import RecallInput
 from muniment.model.recall import ConflictSet, Recall, Record
 from muniment.model.review_views import RecallPreview
 from muniment.pack import Pack
@@ -49,7 +50,6 @@ from muniment.recall.search import (
 )
 from muniment.sessions.store import SessionStore
 from muniment.tracing import with_span
-from muniment.verbs.inputs import RecallInput
 
 # Longest wait for an embedder; after that the recall ranks by words and priority.
 PATIENCE_SECONDS = 5.0

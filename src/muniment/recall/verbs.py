@@ -19,6 +19,15 @@ from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.explanation import Explanation, FilterVerdict, Replay
 from muniment.model.fields import AsOf, Ceid, Instant, Name, Query, Tier, WriteClass
 from muniment.model.ids import make_id
+from muniment.model.inputs import (
+    CompileFields,
+    CompileInput,
+    ExplainInput,
+    Listing,
+    RecallFields,
+    RecallInput,
+    VerbInput,
+)
 from muniment.model.proposal import status_of
 from muniment.model.recall import Recall
 from muniment.model.recalls import RecallDetails, RecallSummary, Returned
@@ -33,15 +42,6 @@ from muniment.recall.rules import View, filter_verdicts, visibility_of
 from muniment.recall.search import PointInTime, Request, filters
 from muniment.tracing import with_span
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import (
-    CompileFields,
-    CompileInput,
-    ExplainInput,
-    Listing,
-    RecallFields,
-    RecallInput,
-    VerbInput,
-)
 
 MOST_NOTICES = 100
 # No index leads from a memory or an agent to its recalls: so many of the latest are looked through.

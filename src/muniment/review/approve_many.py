@@ -112,7 +112,7 @@ class _Batch:
         pack = await self.context.pack_in_force(self.principal.tenant_id)
         async with self.context.write_once(self.principal.tenant_id, "writer", under=pack) as tx:
             loaded = await review.load(tx, self.context.vault, proposal_id, to_decide=True)
-            if not (await regate(self.context, tx, loaded, pack)).stands:
+            if await regate(self.context, tx, loaded, pack) is not None:
                 return
             self._check_ordinary(loaded, pack)
             reason = self.acknowledge.get(proposal_id)

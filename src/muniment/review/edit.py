@@ -11,12 +11,12 @@ from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Principal
 from muniment.model.fields import EvidenceRefs, Json, Label, Text, WriteClass, build
+from muniment.model.inputs import VerbInput
 from muniment.model.review_views import ContradictedMemory, EditCheck
 from muniment.pack import Pack
 from muniment.promotion.promote import capture_of
 from muniment.review.rules import reasons_for_a_person
 from muniment.review.store import Loaded, suspended_classes
-from muniment.verbs.inputs import VerbInput
 
 # As the table of candidates has it.
 EDITS_LIMIT = 8

@@ -17,6 +17,7 @@ from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.evidence import Evidence
 from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
+from muniment.model.inputs import Listing, OtherRun, VerbInput, Whole
 from muniment.model.proposal import APPROVED_AT_ONCE, Action, HumanReason, Outcome, Proposal
 from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
 from muniment.pack import Pack
@@ -30,7 +31,6 @@ from muniment.review.approve_many import approve_many as approving_many
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, OtherRun, VerbInput, Whole
 
 
 class QueueFilters(VerbInput):
@@ -356,9 +356,8 @@ async def _locked(
         withdrawn: Proposal | None = None
         if not ended:
             review.check_undecided(loaded)
-            again = await regate(context, tx, loaded, pack)
-            if not again.stands:
-                withdrawn = await _read(context, tx, again.replaced_by or proposal_id)
+            if (instead := await regate(context, tx, loaded, pack)) is not None:
+                withdrawn = await _read(context, tx, instead)
         yield _LockedProposal(tx, loaded, pack, withdrawn)
 
 
@@ -438,6 +437,6 @@ async def _promote_one(context: FabricContext, tenant_id: str, proposal_id: str)
     pack = await context.pack_in_force(tenant_id)
     async with context.transaction(tenant_id, "writer", under=pack) as tx:
         loaded = await review.load(tx, context.vault, proposal_id, locked=True)
-        if loaded.proposal.status != "pending" or not (await regate(context, tx, loaded, pack)).stands:
+        if loaded.proposal.status != "pending" or await regate(context, tx, loaded, pack) is not None:
             return None
         return await promote_proposal(context, tx, loaded, pack, None)

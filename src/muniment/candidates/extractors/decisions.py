@@ -27,10 +27,7 @@ _NO_SLUG = re.compile(r"[^a-z0-9]+")
 class DecisionExtractor:
     """Reads captures of kind `decision` and `effect`."""
 
-    @property
-    def name(self) -> str:
-        """The name and version."""
-        return "decisions@1"
+    name = "decisions@1"
 
     def reads(self, capture: Capture) -> bool:
         """Say whether it is a decision or effect with a subject or a decision key."""
@@ -67,10 +64,7 @@ class DecisionExtractor:
 class ApprovalExtractor:
     """Reads captures of kind `approval`."""
 
-    @property
-    def name(self) -> str:
-        """The name and version."""
-        return "approvals@1"
+    name = "approvals@1"
 
     def reads(self, capture: Capture) -> bool:
         """Say whether it is an approval."""

@@ -23,12 +23,7 @@ class MapExtractor:
 
     def __init__(self, field_map: ExtractorMap) -> None:
         self._map = field_map
-        self._name = f"{field_map.name}@{field_map.version}"
-
-    @property
-    def name(self) -> str:
-        """The name and version in the pack."""
-        return self._name
+        self.name = f"{field_map.name}@{field_map.version}"
 
     def reads(self, capture: Capture) -> bool:
         """Say whether the capture is of its kind and origin and holds JSON, as payload or as text."""
