@@ -60,25 +60,21 @@ async def submitted_under(
 
 
 async def _submitted_before(context: FabricContext, tx: Transaction, capture_id: str) -> Submission | Refusal:
-    ids = await review.of_capture(tx, capture_id)
-    if ids:
-        return Submission.of((await review.load(tx, context.vault, ids[0])).proposal)
-    refusals = await candidates.refusals_of(tx, capture_id)
-    if not refusals:
+    if (proposed := await tx.row("review.of_capture", capture_id=capture_id)) is not None:
+        return Submission.of((await review.load(tx, context.vault, proposed["proposal_id"])).proposal)
+    if (refused := await tx.row("candidate.refusals", capture_id=capture_id)) is None:
         raise NotFound("what was proposed with this idempotency key is gone", field="idempotency_key")
-    return refusals[0]
+    return Refusal(**refused)
 
 
 def as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:
     """Build the capture that an input becomes."""
     return Capture(
-        capture_id=receipt.capture_id,
+        **{name: getattr(receipt, name) for name in ("capture_id", "seq", "captured_at")},
         tenant_id=author.tenant_id,
-        seq=receipt.seq,
         author=author.id,
         source=author.kind,
         observed_at=item.observed_at or receipt.captured_at,
-        captured_at=receipt.captured_at,
         pack=pack.ref,
         ontology_version=pack.meta.ontology_version,
         vouched=vouched_for(author, item),

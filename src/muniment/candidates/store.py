@@ -185,11 +185,6 @@ async def record_refusals(tx: Transaction, refused: Sequence[Refused], *, keep: 
     return made
 
 
-async def refusals_of(tx: Transaction, capture_id: str) -> list[Refusal]:
-    """Return the refusals of a capture's facts."""
-    return [Refusal(**row) for row in await tx.rows("candidate.refusals", capture_id=capture_id)]
-
-
 def consents_query(candidates: Iterable[Candidate]) -> list[NamedStatement]:
     """Return the statement that reads the consents of the candidates' subjects; none without a subject."""
     subjects = sorted({candidate.subject for candidate in candidates if candidate.subject is not None})

@@ -74,11 +74,8 @@ async def refusals(tx: Transaction, wanted: dict[str, Any], *, count: int, after
     none: dict[str, Any] = {"gate": None, "reason": None, "since": None, "capture_id": None, "only_latest": False}
     position = await _refusal_position(tx, after)
     rows = await tx.rows("history.refusals", **none | wanted, **position, count=count)
-    return [RefusalEntry(**row, refusal_id=_refusal_id(row)) for row in rows]
-
-
-def _refusal_id(row: Row) -> str:
-    return f"{row['capture_id']}.{row['consolidation']}.{row['ordinal']}"
+    named = (f"{row['capture_id']}.{row['consolidation']}.{row['ordinal']}" for row in rows)
+    return [RefusalEntry(**row, refusal_id=refusal_id) for row, refusal_id in zip(rows, named, strict=True)]
 
 
 async def _refusal_position(tx: Transaction, after: str | None) -> dict[str, Any]:

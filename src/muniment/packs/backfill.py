@@ -348,6 +348,7 @@ class _Migration:
             contradicts=(),
             duplicate_of=None,
             embedded=intake.screened[0].embedded,
+            ends_by=memory.expires_at,
         )
         note = f"ontology backfill {self.order['backfill_id']}"
         verdict_id = await review.decide(
@@ -363,7 +364,6 @@ class _Migration:
             (self.person.id, "operator"),
             intake.comparer,
             pack,
-            ends_by=memory.expires_at,
         )
         return _Result("migrated", None, proposal_id, became)
 

@@ -36,7 +36,8 @@ async def retract_memory(
 
 async def _returning(context: FabricContext, tx: Transaction, memory_id: str, pack: Pack) -> Intake | None:
     """Draft each duplicate of a memory anew, to pass the gates again and wait for a person."""
-    found = await review.load_many(tx, context.vault, await review.duplicates_of(tx, memory_id), skip_broken=True)
+    ids = [row["proposal_id"] for row in await tx.rows("review.duplicates_of", memory_id=memory_id)]
+    found = await review.load_many(tx, context.vault, ids, skip_broken=True)
     if not found:
         return None
     await archives.block_archiving(tx)

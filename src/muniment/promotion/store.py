@@ -53,6 +53,8 @@ class PromotionCheck:
     contradicts: tuple[Contradicted, ...]
     duplicate_of: str | None
     embedded: EmbeddedCandidate
+    # It expires after its own term, and no later than this.
+    ends_by: datetime | None = None
 
     @property
     def unsettled(self) -> tuple[Contradicted, ...]:
@@ -204,20 +206,17 @@ async def insert(
     by: tuple[str, Source],
     comparer: TextComparer,
     pack: Pack,
-    *,
-    ends_by: datetime | None = None,
 ) -> str:
     """Insert the memory with its body, filters and index, retract what it supersedes, open its contradictions.
 
-    `by` is who gave the verdict, and of which kind. It expires after its term, and no later than `ends_by`. Returns its
-    id.
+    `by` is who gave the verdict, and of which kind. Returns its id.
     """
     proposal, (approver, approver_kind) = loaded.proposal, by
     candidate, scope, tier = proposal.candidate, proposal.candidate.scope, proposal.tier_target
     tick = await tx.tick()
     tenant_data_key = await vault.tenant_data_key(tx)
     memory_id = make_id("pm", tick.at)
-    ends = [expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
+    ends = [expires_at(candidate.write_class, tier, tick.at, pack), check.ends_by]
     common = {
         **{name: getattr(candidate, name) for name in ("entity", "predicate", "classification", "confidence")},
         **{name: getattr(scope, name) or "" for name in ("user_id", "session_id", "workflow_id", "intent_id")},

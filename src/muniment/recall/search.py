@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from psycopg.types.json import Jsonb
@@ -44,8 +44,7 @@ from muniment.recall.rules import (
 # ---- filters: what a run may see, and the answer to a recall without a query ----
 
 
-@dataclass(frozen=True)
-class PointInTime:
+class PointInTime(NamedTuple):
     """A point in a tenant's history: its sequence, and the time."""
 
     seq: int
@@ -94,17 +93,13 @@ class Found:
         return [*self.plain, *self.low, *(member for _, members in self.sets for member in members)]
 
 
+_OF_VIEW = ("users", "labels", "sensitive", "intents", "session_id", "workflow_id", "tiers", "classes")
+
+
 def filters(view: View, request: Request, at: PointInTime) -> dict[str, Any]:
     """Return the parameters of the SQL conditions `visible` and `wanted`."""
     return {
-        "users": view.users,
-        "labels": view.labels,
-        "sensitive": view.sensitive,
-        "intents": view.intents,
-        "session_id": view.session_id,
-        "workflow_id": view.workflow_id,
-        "tiers": view.tiers,
-        "classes": view.classes,
+        **{name: getattr(view, name) for name in _OF_VIEW},
         "entities": list(request.entities) if request.entities is not None else None,
         "only": request.only,
         "qualifiers": Jsonb(view.qualifiers),

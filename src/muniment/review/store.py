@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal, TypedDict, Unpack
 
 import psycopg
@@ -24,7 +25,7 @@ from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
 from muniment.model.proposal import FINAL, Action, Proposal
-from muniment.model.review_views import QueueCounts
+from muniment.model.review_views import Presence, QueueCounts
 from muniment.pack import Pack
 from muniment.review.rules import reasons_for_a_person
 
@@ -50,23 +51,19 @@ def signature(principal: Principal | None) -> tuple[str, Source]:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A proposal with its row and the key of its content; the key is None where the content was erased."""
+    """A proposal with its row, everyone who edited it, and the key of its content, None if that was erased."""
 
     proposal: Proposal
     row: Row
     opened_with: SubjectKey | None
+    editors: tuple[str, ...]
 
     @property
     def key(self) -> SubjectKey:
-        """Return the key of its content; raises `SealBroken` where the content was erased."""
+        """Return the key of its content; raises `SealBroken` if the content was erased."""
         if self.opened_with is None:
             raise SealBroken("what it says was erased")
         return self.opened_with
-
-    @property
-    def editors(self) -> tuple[str, ...]:
-        """Everyone who edited it."""
-        return tuple(self.row["editors"])
 
 
 async def enqueue(
@@ -161,12 +158,6 @@ async def lock(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
     return [row["proposal_id"] for row in rows]
 
 
-async def check_exists(tx: Transaction, proposal_id: str) -> None:
-    """Raise `NotFound` where there is no such proposal."""
-    if await tx.row("review.is_there", proposal_id=proposal_id) is None:
-        raise NotFound("no such proposal", field="proposal_id")
-
-
 async def load(
     tx: Transaction, vault: Vault, proposal_id: str, *, locked: bool = False, to_decide: bool = False
 ) -> Loaded:
@@ -219,15 +210,14 @@ async def load_many(
 
 
 def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey | None) -> Loaded:
-    if key is None:
-        verdicts = tuple(verdict_of(one, None) for one in verdict_rows)
-        return Loaded(proposal_of(row, candidate_of(row, None), verdicts), row, None)
-    content = key.open("candidates.content", row["candidate_id"], row["content"]) if row["content"] else None
+    def opened(place: str, row_id: str, sealed: bytes | None) -> bytes | None:
+        return key.open(place, row_id, sealed) if key is not None and sealed else None
+
+    content = opened("candidates.content", row["candidate_id"], row["content"])
     verdicts = tuple(
-        verdict_of(one, key.open("verdicts.remark", one["verdict_id"], one["remark"]) if one["remark"] else None)
-        for one in verdict_rows
+        verdict_of(one, opened("verdicts.remark", one["verdict_id"], one["remark"])) for one in verdict_rows
     )
-    return Loaded(proposal_of(row, candidate_of(row, content), verdicts), row, key)
+    return Loaded(proposal_of(row, candidate_of(row, content), verdicts), row, key, tuple(row["editors"]))
 
 
 async def page(tx: Transaction, filters: Mapping[str, Any], *, after: str | None, count: int) -> list[str]:
@@ -252,11 +242,6 @@ async def counts(tx: Transaction, asker: str) -> QueueCounts:
             parts.setdefault(row["kind"], {})[row["name"]] = row["count"]
     figures = {"overdue": whole["overdue"], "due_within_a_day": whole["soon"], "held": whole["held"]}
     return QueueCounts.model_validate({"open": whole["count"], "mine": whole["mine"], **figures, **parts})
-
-
-async def of_capture(tx: Transaction, capture_id: str) -> list[str]:
-    """Return the proposals that came from a capture."""
-    return [row["proposal_id"] for row in await tx.rows("review.of_capture", capture_id=capture_id)]
 
 
 async def auto_promotable(
@@ -372,11 +357,6 @@ async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate
     tx.emit("memory.duplicate", "auto", proposal_id=proposal_id, memory_id=memory_id)
 
 
-async def duplicates_of(tx: Transaction, memory_id: str) -> list[str]:
-    """Return the proposals set aside as duplicates of a memory that have not come back."""
-    return [row["proposal_id"] for row in await tx.rows("review.duplicates_of", memory_id=memory_id)]
-
-
 # ---- suspended classes (JOB-6): samples of a class were wrong too often for policy to promote it alone ----
 
 
@@ -404,3 +384,23 @@ async def resume_class(tx: Transaction, write_class: WriteClass, principal: Prin
     none = {"samples": 0, "correct": 0, "low": 0.0}
     tx.defer("jobs.switch", seq=tick.seq, at=tick.at, open=False, by=principal.id, write_class=write_class, **none)
     tx.emit("memory.note", principal.id, about="auto_promotion_resumed", write_class=write_class)
+
+
+# ---- presence: who has a proposal open; no verdict and no event, nothing rests on it ----
+
+# Somebody who did not report for so long is gone.
+PRESENT_FOR = timedelta(seconds=30)
+
+
+async def attend(tx: Transaction, proposal_id: str, principal: str) -> list[Presence]:
+    """Note that somebody has a proposal open; returns who else does, in the order they came. Raises `NotFound`."""
+    if await tx.row("review.is_there", proposal_id=proposal_id) is None:
+        raise NotFound("no such proposal", field="proposal_id")
+    values = {"proposal_id": proposal_id, "principal": principal, "gone": tx.now - PRESENT_FOR}
+    tx.defer("review.attend", **values)
+    return [Presence(**row) for row in await tx.rows("review.attending", **values)]
+
+
+async def sweep_presence(tx: Transaction) -> int:
+    """Delete the presence of those who are gone; returns how many."""
+    return await tx.do("review.left", gone=tx.now - PRESENT_FOR)

@@ -25,7 +25,6 @@ from muniment.promotion.promote import approve_one, promote_many, promote_propos
 from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
 from muniment.review import edit as editing
-from muniment.review import presence_store as presence
 from muniment.review import store as review
 from muniment.review.approve_many import approve_many as approving_many
 from muniment.review.edit import EditFields
@@ -237,8 +236,7 @@ async def preview(context: FabricContext, reviewer: Principal, request: PreviewA
 async def attend(context: FabricContext, reviewer: Principal, request: ProposalId) -> Sequence[Presence]:
     """Record that the caller looks at a proposal; returns who else did in the last 30 seconds."""
     async with context.transaction(reviewer.tenant_id, "writer") as tx:
-        await review.check_exists(tx, request.proposal_id)
-        return await presence.attend(tx, request.proposal_id, reviewer.id)
+        return await review.attend(tx, request.proposal_id, reviewer.id)
 
 
 class Reject(NotedAction):
