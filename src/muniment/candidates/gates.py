@@ -1,7 +1,7 @@
 """The gates of the candidate stage, in their order; the first that refuses decides (CAN-4).
 
 Each is a pure function from a candidate and its circumstances to the candidate as it goes on and a decision with
-reasons. A gate that raises refuses (ERR-5). The first gates need the candidate and the pack alone; the last ones also
+reasons. A gate that raises refuses (ERR-5). The first gates need the candidate and the pack only; the last ones also
 what the database knows, which is read only for candidates that passed the first, in their redacted form.
 """
 

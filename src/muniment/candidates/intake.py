@@ -39,7 +39,7 @@ class Screened:
 async def screen(
     drafts: Sequence[Draft], comparer: TextComparer, pack: Pack, now: datetime
 ) -> tuple[list[Screened], list[Refused]]:
-    """Pass the gates that need the candidate and the pack alone; what passes is redacted from here on."""
+    """Pass the gates that need the candidate and the pack only; what passes is redacted from here on."""
     passed: list[Draft] = []
     refused: list[Refused] = []
     for draft in drafts:

@@ -58,7 +58,7 @@ def uncalibrated_confidence(raw: float, pack: Pack) -> float:
 def compared_as(fact: Candidate | PromotedMemory, namespace: str) -> str | None:
     """Return whom a plain text is about for comparisons; texts about two different subjects are not compared.
 
-    None where that is only the run's own user: what is said in a user's runs may be about anything.
+    None if that is only the run's own user: what is said in a user's runs may be about anything.
     """
     user_id, whom = fact.scope.user_id, fact.entity or fact.subject
     return None if user_id is not None and whom == fact.subject == f"{namespace}:{user_id}" else whom
@@ -348,7 +348,7 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
 def vouched_for_extractor(capture: Capture, extractor: str) -> str | None:
     """Return what the author's credential vouches for in the facts that an extractor read in the capture.
 
-    A user's message may quote others. The rules for messages read the user's own words alone; what any other
+    A user's message may quote others. The rules for messages read the user's own words only; what any other
     extractor reads there counts as the author's word.
     """
     if capture.vouched != USER or capture.kind != "message" or extractor == MESSAGES or only_own_words(capture):

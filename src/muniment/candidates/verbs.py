@@ -159,7 +159,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class PutOff:
-    """A capture that waits: `error` is why it failed, None where it only waits for an earlier one."""
+    """A capture that waits: `error` is why it failed, None if it only waits for an earlier one."""
 
     capture: Capture
     error: str | None

@@ -29,7 +29,7 @@ _NO_CAPTURE = "no such capture"
 
 
 async def captures(
-    tx: Transaction, wanted: dict[str, Any], *, in_archives: bool, every: bool, count: int, after: str | None
+    tx: Transaction, filters: dict[str, Any], *, in_archives: bool, every: bool, count: int, after: str | None
 ) -> list[CaptureEntry]:
     """List captures, the latest first; without `every` only those that a proposal or a refusal came from.
 
@@ -37,7 +37,7 @@ async def captures(
     """
     place = await cursors.page_start(tx, "history.place", after, latest_first=True)
     statement = "history.archived" if in_archives else "history.list"
-    rows = await tx.rows(statement, **wanted, **place, count=count, all=every)
+    rows = await tx.rows(statement, **filters, **place, count=count, all=every)
     return [CaptureEntry.model_validate({**row, "consolidations": row["consolidations"] or 0}) for row in rows]
 
 
@@ -69,11 +69,11 @@ async def history(tx: Transaction, vault: Vault, archives: Archives, capture_id:
     )
 
 
-async def refusals(tx: Transaction, wanted: dict[str, Any], *, count: int, after: str | None) -> list[RefusalEntry]:
+async def refusals(tx: Transaction, filters: dict[str, Any], *, count: int, after: str | None) -> list[RefusalEntry]:
     """List refusals, the latest first; raises `NotFound` for an unknown `after`."""
     none: dict[str, Any] = {"gate": None, "reason": None, "since": None, "capture_id": None, "only_latest": False}
     position = await _refusal_position(tx, after)
-    rows = await tx.rows("history.refusals", **none | wanted, **position, count=count)
+    rows = await tx.rows("history.refusals", **none | filters, **position, count=count)
     named = (f"{row['capture_id']}.{row['consolidation']}.{row['ordinal']}" for row in rows)
     return [RefusalEntry(**row, refusal_id=refusal_id) for row, refusal_id in zip(rows, named, strict=True)]
 
@@ -93,7 +93,7 @@ async def _refusal_position(tx: Transaction, after: str | None) -> dict[str, Any
 async def order(tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason) -> Rerun:
     """Order another consolidation of a capture, and log it; a parked capture is tried again instead.
 
-    Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived; of two orders at once one
+    Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived; of two orders at once one
     wins.
     """
     await archived.block_archiving(tx)

@@ -132,12 +132,12 @@ _FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "dec
 _CAPTURES: TypeAdapter[list[CaptureInput]] = TypeAdapter(Annotated[list[CaptureInput], Field(fail_fast=True)])
 # The fields that are checked here, before pydantic checks the rest.
 _CHECKED_HERE = frozenset({"fact", "user_id"})
-# `corrects` is set by `correct` alone.
+# `corrects` is set only by `correct`.
 _OF_FACT = frozenset(TypedFact.model_fields) - {"corrects"}
 
 
 def run_fields(asker: Asker) -> dict[str, Any]:
-    """What a run context tells of everything captured in it; an end user captures for itself alone."""
+    """Return the fields of a run context that everything captured in it gets; an end user captures only for itself."""
     if not isinstance(asker, RunContext):
         own = isinstance(asker, Principal) and asker.kind == "end_user"
         return {"user_id": asker.id} if own else {}
@@ -145,7 +145,7 @@ def run_fields(asker: Asker) -> dict[str, Any]:
 
 
 def capture_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:
-    """Check a capture; what the run tells is filled in where the caller does not say otherwise."""
+    """Check a capture; fields of the run are filled in unless the caller sets them."""
     return build(CaptureInput, _filled(known, fields))
 
 
@@ -155,10 +155,10 @@ def capture_inputs(
     """Check many captures; an error names the item, counted from `first`."""
     checked_here = _CHECKED_HERE if known.get("user_id") is not None else {"fact"}
     if all(type(item) is dict and checked_here.isdisjoint(item) for item in items):
-        given: list[Mapping[str, Any]] = [{**known, **item} for item in items]
+        filled: list[Mapping[str, Any]] = [{**known, **item} for item in items]
     else:
-        given = [_filled_at(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]
-    return build_many(CaptureInput, _CAPTURES, given, within=within, first=first)
+        filled = [_filled_at(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]
+    return build_many(CaptureInput, _CAPTURES, filled, within=within, first=first)
 
 
 def _filled_at(known: dict[str, Any], fields: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -183,9 +183,9 @@ def _filled(known: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def proposal_input(known: dict[str, Any], fields: Mapping[str, Any], *, corrects: str | None = None) -> CaptureInput:
     """Check a proposal: the typed fact within its capture."""
-    given = _filled(known, fields)
-    stated = {name: given.pop(name) for name in list(given) if name in _OF_FACT}
+    filled = _filled(known, fields)
+    stated = {name: filled.pop(name) for name in list(filled) if name in _OF_FACT}
     fact = build(TypedFact, stated | {"corrects": corrects})
-    if "payload" in given:
+    if "payload" in filled:
         raise InvalidInput("is not a known field", field="payload")
-    return build(CaptureInput, {"kind": "statement"} | given | {"fact": fact})
+    return build(CaptureInput, {"kind": "statement"} | filled | {"fact": fact})

@@ -66,7 +66,7 @@ async def capture_many(
     check_whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
     prepared = captures.Prepared(await context.pack_for(asker), context.now(), batch=True)
     known = run_fields(asker)
-    # Checking a batch is computation alone: one batch at a time, in slices, so that other calls do not wait for many.
+    # Checking a batch is only computation: one batch at a time, in slices, so that other calls do not wait for many.
     async with context.batch_check:
         for first in range(0, len(items), _SLICE):
             prepared.add(capture_inputs(known, items[first : first + _SLICE], within="captures", first=first))
@@ -91,7 +91,7 @@ class CaptureFilters(VerbInput):
     run_id: Name | None = None
     since: Instant | None = Field(None, description="captured at that moment or later")
     until: Instant | None = Field(None, description="captured before that moment")
-    state: CaptureState | None = Field(None, description="archived captures are listed with `archived` alone")
+    state: CaptureState | None = Field(None, description="archived captures are listed only with `archived`")
 
 
 class ListCaptures(Listing, CaptureFilters):
@@ -111,7 +111,7 @@ async def list_captures(context: FabricContext, reader: Principal, request: List
 
     They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`, and
     to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal or a
-    refusal. Archived captures are listed with the state `archived` alone.
+    refusal. Archived captures are listed only with the state `archived`.
     `after` is the id of the last capture of the page before. Raises `NotFound`.
     """
     in_archives = request.state == "archived"
@@ -159,7 +159,7 @@ async def rerun(context: FabricContext, reviewer: Principal, request: RerunCaptu
     It passes the same gates, under the pack in force then. What was proposed from it before is not proposed again,
     whatever became of that; what was refused may pass now. A parked capture is taken up again. The worker, or
     `consolidate`, carries it out.
-    Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived.
+    Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived.
     """
     async with context.write_once(reviewer.tenant_id, "writer") as tx:
         return await reruns.order(tx, reviewer, request.capture_id, request.reason)

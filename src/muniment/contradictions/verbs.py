@@ -140,7 +140,7 @@ class _Settlement:
     request: Resolve
 
     async def carry_out(self) -> None:
-        """By the way that was given; where the incoming is a proposal still, keeping the existing blocks it."""
+        """Carry out the resolution; while the incoming side is a proposal, keeping the existing one blocks it."""
         existing, incoming, keep = self.one.existing, self.one.incoming, self.request.keep
         match self.request.way:
             case "coexist":
@@ -216,7 +216,7 @@ class _Settlement:
 
 
 def _agrees(scope: Scope, said: dict[str, str], side: str) -> None:
-    """Raises `InvalidInput` where no run could say both what a memory has and what it is to require."""
+    """Raises `InvalidInput` if no run could say both what a memory has and what it is to require."""
     stands = scope.qualifiers | scope.required
     if any(stands.get(name, value) != value for name, value in said.items()):
         raise InvalidInput("disagrees with the qualifiers it has: no run could see it", field=side)

@@ -78,7 +78,7 @@ async def promote_proposal(
 ) -> str | None:
     """Promote a proposal with the approval of a person, or of policy (`principal` None); returns the memory's id.
 
-    Returns None where it turned out a duplicate, or was held or blocked for a contradiction or a full budget. A
+    Returns None if it turned out a duplicate, or was held or blocked for a contradiction or a full budget. A
     contradiction with the memory `beside` does not hold it: the caller settles that. With `uncontradicted` it may
     contradict nothing, not even what it would replace: `Contradicts` is raised before anything is written.
     """
@@ -172,7 +172,7 @@ def _size(loaded: review.Loaded) -> int:
 async def capture_of(
     context: FabricContext, tx: Transaction, loaded: review.Loaded, *, to_edit: bool = False
 ) -> Capture:
-    """Return the capture of a proposal; raises `NotFound` where it is gone.
+    """Return the capture of a proposal; raises `NotFound` if it is gone.
 
     To be edited it has to be in the database: no new candidate can rest on an archived capture.
     """
@@ -184,7 +184,7 @@ async def capture_of(
 
 
 def four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
-    """Raise `SelfApproval` where the rules require somebody else to approve (REV-4)."""
+    """Raise `SelfApproval` if the rules require somebody else to approve (REV-4)."""
     proposal = loaded.proposal
     strict = is_strict(
         sensitive=pack.is_sensitive(proposal.candidate.classification),

@@ -36,7 +36,7 @@ def _right(asker: Asker, request: Retract) -> Right:
 async def retract(context: FabricContext, principal: Principal, request: Retract) -> Retraction:
     """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
-    A privacy officer retracts with the reason `erased` alone: then the memory's text, words and vectors are removed.
+    A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
     """
     if _right(principal, request) == "erase":
         return await name_search.take_away(context, principal, request.memory_id)

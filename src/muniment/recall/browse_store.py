@@ -166,7 +166,7 @@ class MemoryBrowser:
         return await self._opened(row) if row["allowed"] and row["content"] is not None else None
 
     async def _opened(self, row: Row) -> dict[str, Any] | None:
-        """Open its content; None where that does not open."""
+        """Open its content; None if that does not open."""
         content = await open_memory(self.tx, self.vault, row)
         return from_json(content) if content is not None else None
 

@@ -174,7 +174,7 @@ async def _view(
 async def recorded_packs(context: FabricContext, tx: Transaction, then: RecordedRecall) -> RecallPacks:
     """Return the packs that decided a recorded recall: the one in force then, and the one that its run had pinned.
 
-    Before there were activations, the pack that a recall names decided alone.
+    Before there were activations, the pack that a recall names was the only one that decided.
     """
     decided = await context.registered_pack(tx.tenant_id, then.row["pack"])
     if not then.pinned:

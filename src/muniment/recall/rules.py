@@ -228,7 +228,7 @@ def conflict_sets(sides: list[tuple[str, str]]) -> list[tuple[list[str], list[st
     return sorted((sorted(ids), sorted(members)) for ids, members in sets)
 
 
-# ---- ranking: the order of memories in the answer to a query, from what the run sees alone (REC-2, REC-9) ----
+# ---- ranking: the order of memories in the answer to a query, from what the run sees only (REC-2, REC-9) ----
 
 # A score is the sum of its parts, each between 0 and 1 and then weighted by the pack: nearness of meaning (vector),
 # words shared (BM25 over what is visible, as a share of the most the query could reach), priority, recency, confidence,

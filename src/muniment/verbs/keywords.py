@@ -54,7 +54,7 @@ class CaptureFilters(TypedDict, total=False):
     until: datetime | None
     """Captured before that moment."""
     state: CaptureState | None
-    """Archived captures are listed with `archived` alone."""
+    """Archived captures are listed only with `archived`."""
 
 
 class RefusalFilters(TypedDict, total=False):

@@ -118,7 +118,7 @@ def _predicate(capture: Capture, action: str | None) -> str:
 
 
 def _sentence(capture: Capture, action: str | None, outcome: Any, reason: str | None) -> str | None:
-    """Return the outcome as a sentence; None where it is an object or a list."""
+    """Return the outcome as a sentence; None if it is an object or a list."""
     if not isinstance(outcome, str | int | float):
         return None
     head = "Decided" if capture.kind == "decision" else "Done"

@@ -31,7 +31,7 @@ class Answers(Protocol):
     """The stored answers of a language model for one capture, and the calls left for today."""
 
     async def get(self, extractor: str) -> bytes | None:
-        """Return the stored answer; None where there is none."""
+        """Return the stored answer; None if there is none."""
         ...
 
     async def put(self, extractor: str, answer: bytes) -> None:
@@ -56,12 +56,12 @@ class Extractor(Protocol):
         ...
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
-        """Return the facts, at most 256; raises `ExtractorFailed` where it cannot read the capture."""
+        """Return the facts, at most 256; raises `ExtractorFailed` if it cannot read the capture."""
         ...
 
 
 def fact_of(**fields: Any) -> TypedFact | None:
-    """Build a fact; None where a field is invalid, such as an entity that is no CEID or a value that is too large."""
+    """Build a fact; None if a field is invalid, such as an entity that is no CEID or a value that is too large."""
     try:
         return build(TypedFact, fields)
     except InvalidInput:
@@ -69,12 +69,12 @@ def fact_of(**fields: Any) -> TypedFact | None:
 
 
 def content_without_fact(capture: Capture) -> Content | None:
-    """Return the content of a capture that its author gave no typed fact for; None where there is none."""
+    """Return the content of a capture that its author gave no typed fact for; None if there is none."""
     return None if capture.content is None or capture.content.fact is not None else capture.content
 
 
 def entity_of(capture: Capture) -> str | None:
-    """Return the entity that a message is about: its subject, else its user; None where neither is known."""
+    """Return the entity that a message is about: its subject, else its user; None if neither is known."""
     if capture.subject is not None:
         return capture.subject
     user = f"user:{capture.user_id}"

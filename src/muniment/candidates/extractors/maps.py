@@ -36,7 +36,7 @@ class MapExtractor:
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
         """Return the facts in the order of the pack's fields, then of the result; missing or wrong items give none.
 
-        Raises `ExtractorFailed` where the result is no JSON object or list.
+        Raises `ExtractorFailed` if the result is no JSON object or list.
         """
         document = _document(capture)
         found = (fact for field in self._map.fields for fact in _facts(field, document, capture))
@@ -179,7 +179,7 @@ def _refs(template: str, item: _Item) -> Iterator[str]:
 
 
 def _filled(template: str, item: _Item) -> str | None:
-    """Fill a template with what its paths find; None where one finds no scalar."""
+    """Fill a template with what its paths find; None if one finds no scalar."""
     if template.startswith("$"):
         return _scalar_text(item.first(template))
     parts: list[str] = []

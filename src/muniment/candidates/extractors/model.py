@@ -121,7 +121,7 @@ class ModelExtractor:
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
         """Return the facts of the answer that the capture supports.
 
-        Raises `ExtractorFailed` where no such model is set, the day's budget is spent, the server does not answer, or
+        Raises `ExtractorFailed` if no such model is set, the day's budget is spent, the server does not answer, or
         the answer is no JSON of the schema. Only an answer that fits is stored.
         """
         stored = await answers.get(self.name)

@@ -31,7 +31,7 @@ class PluginExtractor:
         self._call = cast("Callable[[Capture], Any]", getattr(plugin, "extract", plugin))
 
     def reads(self, capture: Capture) -> bool:
-        """Ask the plug-in, if it has `reads`; True where that raises, so that `extract` reports the error."""
+        """Ask the plug-in, if it has `reads`; True if that raises, so that `extract` reports the error."""
         reads = getattr(self._plugin, "reads", None)
         if reads is None:
             return True
