@@ -90,11 +90,12 @@ def names_in_value(candidate: Candidate) -> list[str]:
 
 def matching_flags(candidate: Candidate, pack: Pack) -> tuple[FlagRule, ...]:
     """Return the flag rules that match a candidate's predicate, and its text, value or evidence."""
-    rules = pack.memory_layer.flag_for_review
+    texts = (candidate.text, *strings(candidate.value), *candidate.evidence_refs)
     return tuple(
-        one
-        for one in rules
-        if _matches_predicate(candidate.predicate, one.predicate) and _matches_text(candidate, one.pattern)
+        rule
+        for rule in pack.memory_layer.flag_for_review
+        if _matches_predicate(candidate.predicate, rule.predicate)
+        and (rule.pattern is None or any(compiled(rule.pattern).search(text) for text in texts))
     )
 
 
@@ -104,11 +105,6 @@ def _matches_predicate(predicate: str | None, pattern: str | None) -> bool:
     if predicate is None:
         return False
     return predicate.startswith(pattern[:-1]) if pattern.endswith("*") else predicate == pattern
-
-
-def _matches_text(candidate: Candidate, pattern: str | None) -> bool:
-    texts = (candidate.text, *strings(candidate.value), *candidate.evidence_refs)
-    return pattern is None or any(compiled(pattern).search(text) for text in texts)
 
 
 # ---- routing: tier, priority, review deadline and lifetime ----

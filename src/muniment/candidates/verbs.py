@@ -380,16 +380,14 @@ def complete_batch(tx: Transaction, batch: Batch, done: Iterable[str], put_off: 
     candidates.mark_done(tx, finished, batch.numbers)
     if batch.tries is not None and finished:
         tx.defer("candidate.done_again", capture_ids=finished)
-    rows = [_row(one) for one in put_off if batch.tries is None or one.error is not None]
-    tx.defer_many("candidate.put_off", rows)
+    rows: list[tuple[Any, ...]] = []
     for one in put_off:
+        if batch.tries is None or one.error is not None:
+            which = (one.capture.capture_id, one.capture.seq, holder_of(one.capture.subject, one.capture.user_id))
+            rows.append((*which, one.tries, one.next_at, one.error, one.parked_at))
         if one.parked_at is not None:
             tx.emit("memory.parked", "auto", capture_id=one.capture.capture_id, reason=one.error, tries=one.tries)
-
-
-def _row(one: PutOff) -> tuple[Any, ...]:
-    holder = holder_of(one.capture.subject, one.capture.user_id)
-    return (one.capture.capture_id, one.capture.seq, holder, one.tries, one.next_at, one.error, one.parked_at)
+    tx.defer_many("candidate.put_off", rows)
 
 
 def split_batch(

@@ -25,7 +25,7 @@ from muniment.model.context import Principal
 
 REFUSALS_SHOWN = 100
 _REFUSAL_ID = re.compile(r"(.{1,200})\.(\d{1,9})\.(\d{1,9})")
-_NO_CAPTURE = "no such capture"
+_NO_CAPTURE, _WAITS = "no such capture", "waits to be consolidated already"
 
 
 async def captures(
@@ -105,35 +105,29 @@ async def order(tx: Transaction, principal: Principal, capture_id: str, reason: 
         raise Conflict("is in an archive: what is archived cannot be run again", field="capture_id")
     if row["erased"]:
         raise Conflict("its content was erased: there is nothing to run again", field="capture_id")
-    number = (
-        await _unpark(tx, capture_id)
-        if row["parked_at"] is not None
-        else await _order_again(tx, principal, capture_id, reason, row)
-    )
+    if row["parked_at"] is None:
+        number = await _order_again(tx, principal, capture_id, reason, row)
+    else:
+        unparked = await tx.row("history.unpark", capture_id=capture_id)
+        number = unparked["number"] if unparked is not None else None
+    if number is None:
+        raise Conflict(_WAITS, field="capture_id")
     tick = await tx.tick()
     tx.emit("memory.rerun", principal.id, capture_id=capture_id, number=number, reason=reason)
     return Rerun(capture_id=capture_id, number=number, reason=reason, by=principal.id, ordered_at=tick.at)
 
 
-async def _unpark(tx: Transaction, capture_id: str) -> int:
-    row = await tx.row("history.unpark", capture_id=capture_id)
-    if row is None:
-        raise _already_waits()
-    return row["number"]
-
-
-async def _order_again(tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason, row: Row) -> int:
+async def _order_again(
+    tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason, row: Row
+) -> int | None:
+    """Order a capture's next consolidation and return its number; None if the capture already waits for one."""
     if row["waits"] or row["done"] is None:
-        raise _already_waits()
+        return None
     number, tick = row["done"] + 1, await tx.tick()
     try:
         which = {"capture_id": capture_id, "number": number}
         await tx.do("history.order", **which, seq=tick.seq, at=tick.at, by=principal.id, reason=reason)
         await tx.do("history.wait_again", **which, captured_seq=row["seq"], holder=row["holder"])
     except psycopg.errors.UniqueViolation as error:
-        raise _already_waits() from error
+        raise Conflict(_WAITS, field="capture_id") from error
     return number
-
-
-def _already_waits() -> Conflict:
-    return Conflict("waits to be consolidated already", field="capture_id")

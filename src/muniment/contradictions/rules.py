@@ -183,7 +183,8 @@ def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
     tenants_own = one.user_id is None and other.user_id is None
     if one_tier == other_tier == "episodic" and tenants_own and not _agree(one.workflow_id, other.workflow_id):
         return False
-    return _intents_meet(one.intent_id, other.intent_id)
+    mine, theirs = one.intent_id, other.intent_id
+    return mine is None or theirs is None or intent_under(mine, theirs) or intent_under(theirs, mine)
 
 
 def covers(wide: Scope, wide_tier: Tier, narrow: Scope, narrow_tier: Tier) -> bool:
@@ -212,7 +213,3 @@ def _kept_apart(one: Scope, other: Scope) -> bool:
 
 def _agree(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
-
-
-def _intents_meet(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or intent_under(one, other) or intent_under(other, one)

@@ -29,11 +29,7 @@ from muniment.tracing import with_span
 
 
 class Contradicts(Exception):
-    """Raised for a proposal that was to contradict nothing, with the memories that it contradicts."""
-
-    def __init__(self, memory_ids: Sequence[str]) -> None:
-        super().__init__(*memory_ids)
-        self.memory_ids = tuple(memory_ids)
+    """Raised for a proposal that was to contradict nothing, with the ids of the memories that it contradicts."""
 
 
 async def approve_one(
@@ -98,7 +94,7 @@ async def promote_proposal(
         await contradictions.end(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
         return None
     if uncontradicted and check.contradicts:
-        raise Contradicts([one.memory.memory_id for one in check.contradicts])
+        raise Contradicts(*(one.memory.memory_id for one in check.contradicts))
     if any(one.memory.memory_id != beside for one in check.unsettled):
         unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
         if unresolved != "mark_both":
@@ -200,8 +196,6 @@ def four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
 
 # Reasons for a person that depend on other memories and proposals, not on the pack.
 _NOT_BY_PACK = frozenset({"contradiction", "returned", "suspended"})
-_CHANGED = "changed_by_pack"
-_ARCHIVED = "capture_archived"
 
 
 async def regate(context: FabricContext, tx: Transaction, loaded: review.Loaded, pack: Pack) -> str | None:
@@ -229,9 +223,9 @@ async def regate(context: FabricContext, tx: Transaction, loaded: review.Loaded,
         return None
     if not in_database:
         # No new candidate can rest on an archived capture; the fact can be proposed again.
-        await _withdraw(tx, loaded, pack, _ARCHIVED)
+        await _withdraw(tx, loaded, pack, "capture_archived")
         return proposal.proposal_id
-    await _withdraw(tx, loaded, pack, _CHANGED)
+    await _withdraw(tx, loaded, pack, "changed_by_pack")
     (entered,), _ = await decision.enqueue(tx)
     return entered
 

@@ -265,7 +265,8 @@ class Search:
             ("recall.postings_of", {"terms": self.query.terms, "memory_ids": candidates}),
             ("recall.conflicts", self.where | {"memory_ids": candidates}),
         )
-        found = await self._rank(_Read.of_some(some[0], postings[0], conflicts), rarities)
+        sides = [(row["contradiction_id"], row[side]) for row in conflicts for side in ("existing", "incoming")]
+        found = await self._rank(_Read(_seen(some[0]), postings_of(postings[0]), sides), rarities)
         return replace(found, candidates=candidates)
 
     async def _rank(self, read: "_Read", rarities: dict[int, float]) -> Found:
@@ -326,12 +327,6 @@ class _Read:
         conflicts = list(zip(contradictions * 2, sides, strict=True))
         vectors = unpacked(scope["vectors"] or b"", len(scope["placed"] or ())) if scope["size"] <= FEW else None
         return cls(_seen(scope), postings_of(scope), conflicts, vectors, scope["placed"] or ())
-
-    @classmethod
-    def of_some(cls, some: Row, postings: Row, conflicts: list[Row]) -> "_Read":
-        """Read some memories of a scope."""
-        sides = [(row["contradiction_id"], row[side]) for row in conflicts for side in ("existing", "incoming")]
-        return cls(_seen(some), postings_of(postings), sides)
 
     def similarities(self, vector: Vector | None) -> Numbers:
         """Return each memory's similarity to the query's vector; 0 for one without a vector."""

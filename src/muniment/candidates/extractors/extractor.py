@@ -83,8 +83,7 @@ def entity_of(capture: Capture) -> str | None:
 
 def refs_of(*texts: str | None) -> tuple[str, ...]:
     """Return the valid evidence references among the texts, each once, in order."""
-    return tuple(dict.fromkeys(text for text in texts if text is not None and _is_ref(text)))
-
-
-def _is_ref(text: str) -> bool:
-    return 0 < len(text) <= 256 and text.isprintable() and text == text.strip()
+    present = (text for text in texts if text is not None)
+    return tuple(
+        dict.fromkeys(one for one in present if 0 < len(one) <= 256 and one.isprintable() and one == one.strip())
+    )

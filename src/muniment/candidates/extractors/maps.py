@@ -31,7 +31,9 @@ class MapExtractor:
         if match.kind not in (None, capture.kind) or match.origin not in (None, capture.origin):
             return False
         content = capture.content
-        return content is not None and (content.payload is not None or _looks_like_json(content.text))
+        if content is None:
+            return False
+        return content.payload is not None or (content.text or "").lstrip()[:1] in ("{", "[")
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
         """Return the facts in the order of the pack's fields, then of the result; missing or wrong items give none.
@@ -41,10 +43,6 @@ class MapExtractor:
         document = _document(capture)
         found = (fact for field in self._map.fields for fact in _facts(field, document, capture))
         return list(islice(found, MOST_FACTS))
-
-
-def _looks_like_json(text: str | None) -> bool:
-    return text is not None and text.lstrip()[:1] in ("{", "[")
 
 
 def _document(capture: Capture) -> Any:
