@@ -16,8 +16,8 @@ from muniment.access.idempotency import CURRENT_REQUEST
 from muniment.access.roles import Right, may
 from muniment.archives.folder import Archives
 from muniment.candidates.extractors.models import Models
-from muniment.candidates.neighbours import TextComparer
 from muniment.contradictions.rules import Comparison
+from muniment.contradictions.store import TextComparer
 from muniment.database.embedders import Embedders
 from muniment.database.row_lists import RowKey
 from muniment.database.sealing import SubjectKey, Vault

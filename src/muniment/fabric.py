@@ -371,8 +371,8 @@ class AsyncCaptures(FabricGroup):
 
         They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`,
         and to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal
-        or a refusal. Archived captures are listed with the state `archived` alone. `after` is the id of the last
-        capture of the previous page. Raises `NotFound`.
+        or a refusal. Archived captures are listed only with the state `archived`. `after` is the id of the last capture
+        of the previous page. Raises `NotFound`.
         """
         return await capture_verbs.list_captures(self._context, asker, limit=limit, after=after, **fields)
 
@@ -388,8 +388,7 @@ class AsyncCaptures(FabricGroup):
 
         It passes the same gates, under the pack in force then. What was proposed from it before is not proposed again,
         whatever became of that; what was refused may pass now. A parked capture is taken up again. The worker, or
-        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` where it waits already, was erased or is
-        archived.
+        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived.
         """
         return await capture_verbs.rerun(self._context, asker, capture_id=capture_id, reason=reason)
 
@@ -772,8 +771,7 @@ class AsyncFabric(FabricLifecycle):
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
-        A privacy officer retracts with the reason `erased` alone: then the memory's text, words and vectors are
-        removed.
+        A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
         """
         return await promotion_verbs.retract(self._context, asker, memory_id=memory_id, reason=reason)
 

@@ -1,7 +1,6 @@
 """What a call costs: how often the database is asked."""
 
 import re
-from dataclasses import asdict
 from typing import Any
 
 import psycopg
@@ -11,7 +10,7 @@ from psycopg.rows import scalar_row
 from muniment import AsyncFabric, Fabric
 from muniment.database.storage import NamedStatement, Transaction
 from muniment.model.events import Deliveries
-from muniment.review.store import QueueFilter
+from muniment.review.verbs import QueueFilters
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.stories import CONSENT, proposed
@@ -70,14 +69,15 @@ def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
     assert trips == [3], "one transaction: its beginning, what is due and when, its end"
 
 
+QUEUE_FILTERS: dict[str, Any] = dict.fromkeys(QueueFilters.model_fields)
 FROM_A_PLACE_ON: tuple[NamedStatement, ...] = (
     ("candidate.next_captures", {"count": 10}),
     ("candidate.backlog", {}),
     ("metrics.waiting", {}),
     ("review.auto_promotable", {"count": 10, "suspended": []}),
     ("review.settled", {}),
-    ("review.list", {**asdict(QueueFilter()), "after": "mwp_1", "count": 10}),
-    ("review.list_all", {**asdict(QueueFilter()), "after": "mwp_1", "count": 10}),
+    ("review.list", QUEUE_FILTERS | {"closed": False, "after": "mwp_1", "count": 10}),
+    ("review.list", QUEUE_FILTERS | {"closed": True, "after": "mwp_1", "count": 10}),
 )
 
 

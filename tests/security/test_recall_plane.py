@@ -12,10 +12,9 @@ from psycopg.types.json import Jsonb
 from muniment import Fabric, RunContext
 from muniment.errors import MunimentError
 from muniment.recall import search as searching
-from muniment.recall.recall import dependencies
+from muniment.recall.recall import dependencies, find
 from muniment.recall.rules import view_of
 from muniment.recall.search import Found, Request
-from muniment.recall.store import find
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Connect
 from tests.security.catalogue import TASKS, Connection, tables, tenant_tables

@@ -16,10 +16,10 @@ from muniment.errors import InvalidInput, MunimentError
 from muniment.model.api_key import ApiKey, ApiKeyInput, Credential, Term
 from muniment.model.context import Principal
 from muniment.model.fields import Name
+from muniment.model.inputs import Listing, Passed, VerbInput, check_tenant
 from muniment.model.speakers import SpeaksFor
 from muniment.pack import parse_duration
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, Passed, VerbInput, check_tenant
 
 # Seconds at most for recording that a key was used; else the next use records it.
 _NOTED_WITHIN = 0.5

@@ -16,14 +16,14 @@ from muniment.archives.folder import Archives, Draft, File, Written
 from muniment.archives.format import Heading
 from muniment.audit import provenance_store as trail
 from muniment.context import FabricContext
+from muniment.database.locks import block_erasures
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.errors import ArchiveBroken, PurgeIncomplete
 from muniment.model.archive import Archive, ArchiveCheck, ArchiveFault, ArchiveProblem
 from muniment.model.context import Principal
 from muniment.model.ids import make_id
+from muniment.model.inputs import Listing
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing
 
 # Of one file: it is read as a whole, and while it is recorded the tenant's other writers wait.
 CAPTURES, SIZE = 2_500, 64 * 1024 * 1024

@@ -10,6 +10,7 @@ from muniment.audit import chain, row_audit
 from muniment.audit import provenance_store as trail
 from muniment.audit import verify as verification
 from muniment.audit.verify import Progress, Verify
+from muniment.capture import store as captures
 from muniment.consent import store as ledger
 from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
@@ -19,12 +20,12 @@ from muniment.model.chain import Head, Sealed, Verification
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event, EventType
 from muniment.model.fields import Name
+from muniment.model.inputs import PageSize, VerbInput, Whole
 from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
-from muniment.recall import recall as recall_handler
+from muniment.recall.recall import recall_memory
 from muniment.review import store as review
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import PageSize, VerbInput, Whole
 
 
 @verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, cli="seal")
@@ -142,7 +143,7 @@ async def get(context: FabricContext, asker: Asker, request: MemoryId) -> Promot
     if not isinstance(asker, RunContext):
         async with context.transaction(asker.tenant_id, "auditor") as tx:
             return await trail.memory(tx, context.vault, request.memory_id)
-    record = await recall_handler.recalled(context, asker, request.memory_id)
+    record = await recall_memory(context, asker, request.memory_id)
     if record is None:
         raise NotFound("no such memory", field="memory_id")
     async with context.transaction(asker.tenant_id, "recall") as tx:
@@ -164,7 +165,7 @@ async def read_trail(context: FabricContext, reader: Principal, request: MemoryI
         line = await trail.candidates(tx, vault, memory.candidate_id)
         ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
         proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
-        capture = await trail.capture(tx, vault, memory.capture_id, context.archives)
+        capture = await captures.read_one(tx, vault, memory.capture_id, context.archives)
         # A capture goes only to an archive, and from there when that is dropped.
         archive = await archives.archive_of(tx, memory.capture_id) if capture is None else None
         seqs = {memory.born_seq, *(v.seq for p in proposals for v in p.verdicts), *(p.seq for p in proposals)}

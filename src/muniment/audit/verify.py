@@ -22,7 +22,7 @@ from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.errors import InvalidInput, SealBroken
 from muniment.model.chain import Break, Head, Verification
-from muniment.verbs.inputs import Passed, VerbInput
+from muniment.model.inputs import Passed, VerbInput
 
 # Breaks that an answer holds at most.
 BREAKS_SHOWN = 100

@@ -24,8 +24,8 @@ from muniment.model.capture import (
 )
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import CaptureKind, Ceid, Instant, Name, Source
+from muniment.model.inputs import Listing, VerbInput, check_whole_number
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, VerbInput, check_whole_number
 
 BATCH_LIMIT = 10_000
 # Captures that are checked between two event-loop checkpoints.
@@ -74,7 +74,7 @@ async def capture_many(
     check_whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
     prepared = captures.Prepared(await context.pack_for(asker), context.now(), batch=True)
     known = run_fields(asker)
-    # Checking a batch is computation alone: one batch at a time, in slices, so that other calls do not wait for many.
+    # Checking a batch is only computation: one batch at a time, in slices, so that other calls do not wait for many.
     async with context.batch_check:
         for first in range(0, len(items), _SLICE):
             prepared.add(capture_inputs(known, items[first : first + _SLICE], within="captures", first=first))
@@ -119,7 +119,7 @@ async def list_captures(context: FabricContext, reader: Principal, request: List
 
     They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`, and
     to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal or a
-    refusal. Archived captures are listed with the state `archived` alone.
+    refusal. Archived captures are listed only with the state `archived`.
     `after` is the id of the last capture of the previous page. Raises `NotFound`.
     """
     in_archives = request.state == "archived"
@@ -167,7 +167,7 @@ async def rerun(context: FabricContext, reviewer: Principal, request: RerunCaptu
     It passes the same gates, under the pack in force then. What was proposed from it before is not proposed again,
     whatever became of that; what was refused may pass now. A parked capture is taken up again. The worker, or
     `consolidate`, carries it out.
-    Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived.
+    Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived.
     """
     async with context.write_once(reviewer.tenant_id, "writer") as tx:
         return await reruns.order(tx, reviewer, request.capture_id, request.reason)

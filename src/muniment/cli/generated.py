@@ -12,7 +12,7 @@ COMMANDS: Mapping[str, Plain] = {
         verb="captures.list",
         help=(
             "List captures without their content, the latest first.\n\nAn auditor sees all, a reviewer those "
-            "with a proposal or a refusal. Archived captures are listed with the state archived alone."
+            "with a proposal or a refusal. Archived captures are listed only with the state archived."
         ),
         roles=("auditor",),
         page_key="capture_id",

@@ -469,8 +469,8 @@ class AsyncCapturesClient(ClientGroup):
 
         They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`,
         and to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal
-        or a refusal. Archived captures are listed with the state `archived` alone. `after` is the id of the last
-        capture of the previous page. Raises `NotFound`.
+        or a refusal. Archived captures are listed only with the state `archived`. `after` is the id of the last capture
+        of the previous page. Raises `NotFound`.
         """
         return await self._list(asker, "/v1/captures", _CAPTURE_ENTRY, limit=limit, after=after, **fields)
 
@@ -486,8 +486,7 @@ class AsyncCapturesClient(ClientGroup):
 
         It passes the same gates, under the pack in force then. What was proposed from it before is not proposed again,
         whatever became of that; what was refused may pass now. A parked capture is taken up again. The worker, or
-        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` where it waits already, was erased or is
-        archived.
+        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived.
         """
         return await self._send(
             asker, f"/v1/captures/{segment(capture_id, 'capture_id')}/rerun", _RERUN, {"reason": reason}
@@ -848,8 +847,7 @@ class AsyncClient(ClientLifecycle):
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
-        A privacy officer retracts with the reason `erased` alone: then the memory's text, words and vectors are
-        removed.
+        A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
         """
         return await self._send(
             asker, f"/v1/memories/{segment(memory_id, 'memory_id')}/retract", _RETRACTION, {"reason": reason}

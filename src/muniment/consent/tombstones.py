@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from muniment.database.locks import block_erasures
 from muniment.database.storage import Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.model.capture import holder_of
 from muniment.promotion.retraction_store import remove_content, retract_locked
 

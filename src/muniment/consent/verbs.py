@@ -9,8 +9,8 @@ from muniment.errors import InvalidInput
 from muniment.model.consent import Consent, ConsentInput, ConsentReach, Sweep
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, EvidenceRefs, Name
+from muniment.model.inputs import Listing, PageSize, VerbInput
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 class ConsentFields(ConsentInput):

@@ -5,8 +5,8 @@ from muniment.erasure import name_search
 from muniment.erasure import store as erasure
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure, ErasureInput, NameSearch, NameSearchInput
+from muniment.model.inputs import Listing
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing
 
 
 @verb("erase", right="erase", http="POST /erasures", status=201, retry=True, slow=True)

@@ -13,8 +13,8 @@ from muniment.http.caller import inside_run
 from muniment.model.capture import Happening
 from muniment.model.context import Run, RunContext
 from muniment.model.fields import Artifact, Name
+from muniment.model.inputs import PAGE, OtherRun, Passed, Whole
 from muniment.verbs.declaration import Declaration
-from muniment.verbs.inputs import PAGE, OtherRun, Passed, Whole
 
 T = TypeVar("T")
 # Captures of one request (CAP-8).

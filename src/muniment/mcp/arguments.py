@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, create_model
 
 from muniment.capture.rules import CaptureFields, ProposeFields
 from muniment.model.fields import Artifact, Instant
-from muniment.verbs.inputs import CompileInput, ExplainInput, RecallInput
+from muniment.model.inputs import CompileInput, ExplainInput, RecallInput
 
 # Corrections are a person's to write.
 ProposedClass = Literal["preference", "decision_outcome", "statement", "evidence_link"]

@@ -12,9 +12,9 @@ from muniment.metrics import writebacks
 from muniment.model.context import Principal
 from muniment.model.fields import Instant
 from muniment.model.ids import make_id
+from muniment.model.inputs import VerbInput
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import VerbInput
 
 # The window by default.
 WINDOW = timedelta(days=30)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from muniment.candidates import consolidation
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import as_captured
@@ -21,9 +20,9 @@ from muniment.consent import store as ledger
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, covers
+from muniment.database.locks import block_erasures
 from muniment.database.rows import memory_of
 from muniment.database.storage import Row, Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.errors import Conflict, MunimentError, SealBroken, SelfApproval, StorageUnavailable
 from muniment.model.backfill import Backfill, BackfillItem, Change, ItemOutcome
 from muniment.model.capture import Capture, CaptureInput, TypedFact
@@ -258,7 +257,7 @@ class _Migration:
         decided = self._with_own_values(await intake.decide(tx))
         same = await self._lock_same(decided)
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
-        consolidation.mark_done(tx, ids)
+        candidates.mark_done(tx, ids)
         capture = as_captured(item, author, receipt, pack)
         proposals, refusals = await decided.with_capture(capture).enqueue(tx)
         if refusals:
@@ -343,6 +342,7 @@ class _Migration:
             contradicts=(),
             duplicate_of=None,
             embedded=intake.screened[0].embedded,
+            ends_by=memory.expires_at,
         )
         note = f"ontology backfill {self.order['backfill_id']}"
         verdict_id = await review.decide(
@@ -351,14 +351,13 @@ class _Migration:
         became = await promote.insert(
             tx,
             context.vault,
-            loaded.key,
-            loaded.proposal,
+            loaded,
             capture,
             check,
-            promote.Approval(verdict_id, self.person.id, "operator", loaded.editors),
+            verdict_id,
+            (self.person.id, "operator"),
             intake.comparer,
             pack,
-            ends_by=memory.expires_at,
         )
         return _Result("migrated", None, proposal_id, became)
 

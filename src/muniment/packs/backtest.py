@@ -17,10 +17,10 @@ from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.extractors.maps import MapExtractor
 from muniment.candidates.extractors.model import ModelExtractor
 from muniment.candidates.extractors.plugins import PluginExtractor
-from muniment.candidates.neighbours import TextComparer
 from muniment.candidates.rules import Draft, Found, draft_facts, tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import compare
+from muniment.contradictions.store import TextComparer
 from muniment.errors import ExtractorFailed
 from muniment.language.redaction import redactor_of
 from muniment.model.backtest import EXAMPLES, FATES, Backtest, Example, Fate, RuleDifference, Tally

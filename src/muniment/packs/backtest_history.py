@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from muniment.candidates.neighbours import (
+from muniment.candidates.rules import compared_as
+from muniment.contradictions.rules import Neighbour
+from muniment.contradictions.store import (
     AT_ONCE,
     FETCHED,
     EmbeddedCandidate,
@@ -15,8 +17,6 @@ from muniment.candidates.neighbours import (
     open_memories,
     users_beside,
 )
-from muniment.candidates.rules import compared_as
-from muniment.contradictions.rules import Neighbour
 from muniment.database.rows import capture_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction

@@ -12,11 +12,10 @@ from muniment.errors import InvalidInput
 from muniment.model.backtest import Example, RecallChanges
 from muniment.pack import Pack
 from muniment.packs.backtest_rules import Changed
-from muniment.recall import recall as recall_handler
-from muniment.recall.explain import recorded_embedder
+from muniment.recall.explain import RecordedRecall, recorded, recorded_embedder
+from muniment.recall.recall import RecallDependencies, embed_query, find
 from muniment.recall.rules import View, view_of
 from muniment.recall.search import Found, Request, filters
-from muniment.recall.store import RecallDependencies, RecordedRecall, find, recorded
 
 AT_ONCE = 25
 _THERE, _AWAY = "returned", "not returned"
@@ -65,7 +64,7 @@ class Recalls:
             self.tally = self.tally.model_copy(update={"unreadable": self.tally.unreadable + 1})
             return
         query = then.request.query
-        place = await recall_handler.embed_query(embedder, query)
+        place = await embed_query(embedder, query)
         dependencies = RecallDependencies(self.context.vault, embedder, self.context.sessions, place)
         unbounded = await self._took_all(then)
         was = await self._under(tx, dependencies, then, self.before, unbounded)

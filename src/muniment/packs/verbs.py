@@ -18,6 +18,7 @@ from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.context import Principal
 from muniment.model.fields import Instant, Name, Note
+from muniment.model.inputs import Listing, PageSize, Passed, VerbInput, Whole
 from muniment.pack import Pack, load_pack
 from muniment.pack.combined import NOTICE, archive_horizon, capture_horizons, replay_horizon
 from muniment.packs import backfill as backfilling
@@ -28,7 +29,6 @@ from muniment.packs.difference import differences
 from muniment.packs.loosening import loosened, needs_second_person
 from muniment.packs.types import PackShown, RegisteredPack
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, PageSize, Passed, VerbInput, Whole
 
 # What stands before the @ cannot begin a pack's text.
 _REF = re.compile(r"[a-z][a-z0-9_.-]{0,63}@[0-9][0-9A-Za-z.-]{0,127}")

@@ -13,7 +13,7 @@ from muniment.context import FabricContext, retry_on_pack_change
 from muniment.errors import InvalidInput
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.fields import Artifact, build
-from muniment.verbs.inputs import check_tenant
+from muniment.model.inputs import check_tenant
 
 T = TypeVar("T")
 Method = Literal["GET", "POST", "DELETE"]

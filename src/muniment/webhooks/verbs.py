@@ -13,8 +13,8 @@ from muniment.errors import InvalidInput, MunimentError, NotFound
 from muniment.model.context import Principal
 from muniment.model.events import Deliveries, Event, Webhook, WebhookInput
 from muniment.model.fields import Name
+from muniment.model.inputs import Listing, Passed, VerbInput, Whole
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, Passed, VerbInput, Whole
 from muniment.webhooks import store as webhooks
 from muniment.webhooks.messages import CONTENT_TYPE, encoded, new_secret, signed
 from muniment.webhooks.sending import Sender

@@ -10,10 +10,10 @@ from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data
 from muniment.model.context import Principal
 from muniment.model.fields import Name, WriteClass
+from muniment.model.inputs import Listing, PageSize, VerbInput
 from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
 from muniment.review import store as review
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 @verb("work.backlog", right="read_work", http="GET /work/backlog", cli="work list")

@@ -72,7 +72,7 @@ class ModelSettings(BaseModel):
         return self
 
     def secret(self) -> str:
-        """Return the key, empty for none; raises `InvalidInput` where it is missing."""
+        """Return the key, empty for none; raises `InvalidInput` if it is missing."""
         if self.key_env is not None:
             found = os.environ.get(self.key_env, "").strip()
             where = f"the variable {self.key_env}"
