@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from muniment import AsyncFabric
-from muniment.candidates.neighbours import to_sql
 from muniment.database.rows import fact_content
+from muniment.database.vectors import to_sql
 from muniment.language.embedding import Vectors, builtin_embedder
 from muniment.language.words import index_of
 from muniment.model.capture import holder_of

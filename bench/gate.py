@@ -17,8 +17,8 @@ from bench.furnish import WORDS, furnish
 from bench.measure import Figure, in_turns, median_ms
 from muniment import AsyncFabric
 from muniment.candidates import gates
-from muniment.candidates.neighbours import TextComparer, neighbours
 from muniment.context import FabricContext
+from muniment.contradictions.store import TextComparer, neighbours
 from muniment.database.address import Address
 from muniment.database.statements import Statement
 from muniment.database.storage import Transaction

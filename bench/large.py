@@ -8,10 +8,9 @@ from bench.furnish import WORDS, furnish
 from bench.measure import Figure, median_ms
 from muniment import AsyncFabric
 from muniment.pack import builtin_pack
-from muniment.recall.recall import dependencies
+from muniment.recall.recall import dependencies, find
 from muniment.recall.rules import view_of
 from muniment.recall.search import Request
-from muniment.recall.store import find
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 

@@ -72,13 +72,13 @@ def run_job(fabric: Fabric, job: str, tenant_id: str) -> JobResult:
     return fabric._portal.call(JOBS[job].run, fabric._fabric._opened, tenant_id)
 
 
-def worked(fabric: Fabric, tenant_id: str) -> int:
-    """The worker, until nothing is due in the tenant; how many jobs ran."""
+def run_worker(fabric: Fabric, tenant_id: str) -> int:
+    """Run the worker until nothing is due in the tenant; return how many jobs ran."""
     return fabric._portal.call(Worker(fabric._fabric._opened).until_idle, [tenant_id])
 
 
-def told(fabric: Fabric, people: People, kind: str) -> list[dict[str, Any]]:
-    """What the events of that type say, in their order."""
+def event_data(fabric: Fabric, people: People, kind: str) -> list[dict[str, Any]]:
+    """Return the data of the events of that type, in their order."""
     found: list[dict[str, Any]] = []
     after = 0
     while page := fabric.events(people.auditor, after=after, limit=200):

@@ -200,7 +200,8 @@ def render_page() -> str:
         "# Rules\n\nEvery rule of the specification, with the code that holds it and the tests that prove it. "
         f"{len(rules) - planned} of {len(rules)} rules are implemented; the others are marked as planned, as are "
         "missing parts. "
-        "`make rule ID=REV-4` prints one of them and lists its tests, `make rule ID=REV-4 RUN=1` runs them. "
+        "Open the line under a rule to see its tests. `make rule ID=REV-4` prints one of them and lists its "
+        "tests, `make rule ID=REV-4 RUN=1` runs them. "
         "This page is made by `make reference`, from [rules.yaml](rules.yaml), the rule ids in the code and the "
         "markers of the tests."
     ]
@@ -221,8 +222,9 @@ def _entry(rule: Rule, code: Places, tests: list[str]) -> str:
         lines.append(f"*Planned:* {rule.planned}")
     files = dict.fromkeys(ROOT / test.partition("::")[0] for test in tests)
     holds = ", ".join(_link(path, names, SOURCE) for path, names in code.files.items())
-    proves = ", ".join(_link(path, [], TESTS) for path in files)
-    lines.append(f"Code: {holds}  \nTests: {proves}")
+    proves = "\n".join(f"- {_link(path, [], TESTS)}" for path in files)
+    count = f"{len(tests)} test{'s' if len(tests) != 1 else ''} in {len(files)} file{'s' if len(files) != 1 else ''}"
+    lines += [f"Code: {holds}", f'<details markdown="1"><summary>{count}</summary>', proves, "</details>"]
     return "\n\n".join(lines)
 
 
@@ -260,7 +262,7 @@ def main() -> int:
     parser.add_argument("--run", action="store_true", help="run the rule's tests")
     options = parser.parse_args()
     if options.rule:
-        return print_rule(options.rule, run=options.run)
+        return print_rule(options.rule.upper(), run=options.run)
     PAGE.write_text(render_page(), "utf-8")
     problems = find_problems()
     sys.stderr.writelines(f"{problem}\n" for problem in problems)

@@ -16,8 +16,8 @@ from muniment.access.idempotency import CURRENT_REQUEST
 from muniment.access.roles import Right, may
 from muniment.archives.folder import Archives
 from muniment.candidates.extractors.models import Models
-from muniment.candidates.neighbours import TextComparer
 from muniment.contradictions.rules import Comparison
+from muniment.contradictions.store import TextComparer
 from muniment.database.embedders import Embedders
 from muniment.database.row_lists import RowKey
 from muniment.database.sealing import SubjectKey, Vault
@@ -228,14 +228,7 @@ class FabricContext:
         """Write the security event of a denied attempt to the tenant's log, if there is such a tenant."""
         async with self.transaction(principal.tenant_id, "writer") as tx:
             if await self.vault.tenant(tx) is not None:
-                tx.emit(
-                    "memory.security",
-                    principal.id,
-                    verb=verb,
-                    code=error.code,
-                    kind=principal.kind,
-                    target=target,
-                )
+                tx.emit("memory.security", principal.id, verb=verb, code=error.code, kind=principal.kind, target=target)
 
     async def pack_for(self, asker: Asker) -> Pack:
         """The pack in force in the asker's tenant; see `pack_in_force`."""

@@ -19,39 +19,30 @@ from muniment.corrections import verbs as corrections_verbs
 from muniment.erasure import verbs as erasure_verbs
 from muniment.lifecycle import FabricGroup, FabricLifecycle
 from muniment.metrics import verbs as metrics_verbs
-from muniment.model.activation import Activation, ActivationPlan, Retirement
-from muniment.model.adoption import Adoption
-from muniment.model.api_key import ApiKey
+from muniment.model.activation import Activation, ActivationPlan, PackDifference, Retirement
+from muniment.model.api_key import ApiKey, Credential
 from muniment.model.archive import Archive, ArchiveCheck
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
-from muniment.model.breaker import Breaker
 from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
 from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.capture import Receipt
-from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
+from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalEntry, Rerun, RerunReason
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, ConsentReach, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-from muniment.model.credential import Credential
-from muniment.model.erasure import Erasure
-from muniment.model.events import Event, EventType
-from muniment.model.evidence import Evidence
+from muniment.model.erasure import Erasure, NameSearch
+from muniment.model.events import Deliveries, Event, EventType, Webhook
 from muniment.model.explanation import Explanation, Replay
 from muniment.model.fields import Tier, WriteClass
-from muniment.model.metrics import GoldenResult, Metrics, PiiScan
-from muniment.model.name_search import NameSearch
-from muniment.model.pack_difference import PackDifference
+from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
 from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
 from muniment.model.proposal import Outcome, Proposal, Submission
-from muniment.model.recall import Recall
-from muniment.model.recalls import RecallDetails, RecallSummary
+from muniment.model.recall import Recall, RecallDetails, RecallSummary
 from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
-from muniment.model.trail import Trail
-from muniment.model.webhook import Deliveries, Webhook
-from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+from muniment.model.trail import Evidence, Trail
+from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
 from muniment.pack import Pack
 from muniment.packs import verbs as packs_verbs
 from muniment.packs.types import RegisteredPack
@@ -91,7 +82,7 @@ class AsyncQueue(FabricGroup):
 
         They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look,
         an `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
-        `overdue` or are not. `after` is the id of the last proposal of the page before.
+        `overdue` or are not. `after` is the id of the last proposal of the previous page.
         """
         return await review_verbs.list_proposals(self._context, asker, limit=limit, after=after, **fields)
 
@@ -104,7 +95,7 @@ class AsyncQueue(FabricGroup):
         return await review_verbs.get_proposal(self._context, asker, proposal_id=proposal_id)
 
     async def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
-        """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
+        """Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
 
         It also says whether the caller could approve it. Raises `NotFound`.
         """
@@ -176,7 +167,7 @@ class AsyncQueue(FabricGroup):
     async def preview(
         self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
     ) -> Preview:
-        """Show what a recall would return before and after the approval of a proposal. Nothing is kept of either.
+        """Show what a recall would return before and after the approval of a proposal. Nothing is stored.
 
         The recall is that of `run`, or of a run in the proposal's own scope. What would prevent the approval is in
         `error`. Raises `NotFound`, `AlreadyDecided`, and `Conflict` while too many previews of the tenant are running.
@@ -268,7 +259,7 @@ class AsyncConsents(FabricGroup):
     ) -> list[Consent]:
         """List the records of a subject, or of the tenant, oldest first, each with its present state.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await consent_verbs.list_consents(self._context, asker, limit=limit, after=after, subject=subject)
 
@@ -287,14 +278,14 @@ class AsyncContradictions(FabricGroup):
     ) -> list[Contradiction]:
         """List the open contradictions, of all or of one proposal, oldest first; with `closed` also the settled ones.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await contradictions_verbs.list_contradictions(
             self._context, asker, limit=limit, after=after, proposal_id=proposal_id, closed=closed
         )
 
     async def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with both its sides opened; raises `NotFound`."""
+        """Read a contradiction with the content of both sides; raises `NotFound`."""
         return await contradictions_verbs.get_contradiction(self._context, asker, contradiction_id=contradiction_id)
 
     async def resolve(
@@ -338,8 +329,8 @@ class AsyncMemories(FabricGroup):
         """List live memories, the newest first; with a `query` those with its words, the best match first.
 
         They can be narrowed to an `entity`, a `user_id`, a `tier`, a `write_class`; `state` is `ended` or `all` instead
-        of `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the page
-        before. Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
+        of `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the
+        previous page. Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
         """
         return await recall_verbs.list_memories(self._context, asker, limit=limit, after=after, **fields)
 
@@ -352,7 +343,8 @@ class AsyncMemories(FabricGroup):
         since: datetime,
         until: datetime | None = None,
     ) -> MemoryChanges:
-        """Show which memories began and which ended after one moment up to another, and count those that stood at both.
+        """Show which memories began and which ended after one moment up to another, and count those that were live at
+        both.
 
         Raises `HistoryCollected` beyond the replay horizon.
         """
@@ -379,8 +371,8 @@ class AsyncCaptures(FabricGroup):
 
         They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`,
         and to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal
-        or a refusal. Archived captures are listed with the state `archived` alone. `after` is the id of the last
-        capture of the page before. Raises `NotFound`.
+        or a refusal. Archived captures are listed only with the state `archived`. `after` is the id of the last capture
+        of the previous page. Raises `NotFound`.
         """
         return await capture_verbs.list_captures(self._context, asker, limit=limit, after=after, **fields)
 
@@ -396,8 +388,7 @@ class AsyncCaptures(FabricGroup):
 
         It passes the same gates, under the pack in force then. What was proposed from it before is not proposed again,
         whatever became of that; what was refused may pass now. A parked capture is taken up again. The worker, or
-        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` where it waits already, was erased or is
-        archived.
+        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived.
         """
         return await capture_verbs.rerun(self._context, asker, capture_id=capture_id, reason=reason)
 
@@ -413,7 +404,7 @@ class AsyncRefusals(FabricGroup):
         Each refusal names its gate and its reason; the refused text is not kept.
 
         They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those
-        whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
+        whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
         """
         return await capture_verbs.list_refusals(self._context, asker, limit=limit, after=after, **fields)
 
@@ -427,7 +418,7 @@ class AsyncRecalls(FabricGroup):
         """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
         With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
-        `after` is the id of the last of the page before. Raises `NotFound`.
+        `after` is the id of the last of the previous page. Raises `NotFound`.
         """
         return await recall_verbs.list_recalls(self._context, asker, limit=limit, after=after, **fields)
 
@@ -451,7 +442,7 @@ class AsyncWork(FabricGroup):
     async def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
         """List the captures that were parked after their last retry, with the reason, the oldest first.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await worker_verbs.parked(self._context, asker, limit=limit, after=after)
 
@@ -488,7 +479,7 @@ class AsyncPacks(FabricGroup):
     """The packs registered in a tenant."""
 
     async def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
-        """Register a pack, given as a file's path, its text, or loaded; the same again changes nothing.
+        """Register a pack, given as a path, a text or a loaded pack; registering the same pack again changes nothing.
 
         Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
         """
@@ -504,7 +495,7 @@ class AsyncPacks(FabricGroup):
         return await packs_verbs.activate(self._context, asker, ref=ref, reason=reason, expected=expected)
 
     async def plan_activation(self, asker: Asker, ref: str) -> ActivationPlan:
-        """Show what activating a registered version would change, and who may do it. Nothing is changed by asking.
+        """Show what activating a registered version would change, and who may do it. This changes nothing.
 
         The rules in which it differs from the version in force; how many open proposals would pass the gates again; and
         where a horizon is shortened, how much would be collected when that takes effect, seven days later. Raises
@@ -527,8 +518,8 @@ class AsyncPacks(FabricGroup):
         return await packs_verbs.in_force(self._context, asker, at=at)
 
     async def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
-        """List every version that was in force, the latest first; `after` is the `seq` of the last of the page
-        before.
+        """List every version that was in force, the latest first; `after` is the `seq` of the last of the previous
+        page.
         """
         return await packs_verbs.activations(self._context, asker, limit=limit, after=after)
 
@@ -539,12 +530,12 @@ class AsyncPacks(FabricGroup):
     async def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
         """List the packs registered in the tenant, in the order of their registration.
 
-        `after` is the last reference of the page before.
+        `after` is the last reference of the previous page.
         """
         return await packs_verbs.list_packs(self._context, asker, limit=limit, after=after)
 
     async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
-        """Show in what the other pack differs from the one, rule by rule.
+        """Show how one pack differs from another, rule by rule.
 
         Each is a registered one (`acme@1.2.0`), a file's path, a pack's text, or loaded. Raises `NotFound` and
         `PackInvalid`.
@@ -593,14 +584,14 @@ class AsyncPacks(FabricGroup):
     async def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
         """List the backfills of the tenant, the latest first, and the memories that need a person.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await packs_verbs.list_backfills(self._context, asker, limit=limit, after=after)
 
     async def run_backfill(
         self, tenant_id: str, *, on_progress: Callable[[int], None] | None = None
     ) -> Backfill | None:
-        """Carry out the tenant's order to its end; returns what came of it, or None where nothing was ordered.
+        """Carry out the tenant's backfill to its end; returns its result, or None if none was ordered.
 
         Safe to run twice, concurrently, or to be killed: the next pass continues.
         """
@@ -620,7 +611,7 @@ class AsyncWebhooks(FabricGroup):
     async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
         """List the webhooks, the oldest first, each with its position in the event log and its last error.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await webhooks_verbs.list_webhooks(self._context, asker, limit=limit, after=after)
 
@@ -648,7 +639,7 @@ class AsyncWebhooks(FabricGroup):
         return await webhooks_verbs.replay(self._context, asker, webhook_id=webhook_id, after=after)
 
     async def deliver(self, tenant_id: str, *, max_events: int = 1000) -> Deliveries:
-        """Post to each of the tenant's webhooks what it has not got yet, at most `max_events` each.
+        """Post to each of the tenant's webhooks the events it has not received yet, at most `max_events` each.
 
         Safe to run twice, concurrently, or to be killed: one process posts to a webhook at a time, and what was posted
         without its answer being recorded is posted again.
@@ -673,7 +664,7 @@ class AsyncKeys(FabricGroup):
     async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[ApiKey]:
         """List the API keys, the latest first, each with its holder, its end and its last use.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await access_verbs.list_keys(self._context, asker, limit=limit, after=after)
 
@@ -686,7 +677,8 @@ class AsyncKeys(FabricGroup):
         return await access_verbs.revoke(self._context, asker, key_id=key_id)
 
     async def check(self, token: str) -> Credential:
-        """Find whom a token stands for now; raises `Unauthenticated`, with the same message whatever is wrong.
+        """Find the principal and the rights of a token; raises `Unauthenticated`, with the same message whatever is
+        wrong.
 
         One look at the database, in two round trips, whether or not there is such a key or tenant.
         """
@@ -752,11 +744,11 @@ class AsyncFabric(FabricLifecycle):
         return AsyncKeys(self._context)
 
     async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
-        """Write down one thing that happened. It is committed when this returns."""
+        """Capture one thing that was said, observed or decided. It is committed when this returns."""
         return await capture_verbs.capture(self._context, asker, **fields)
 
     async def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
-        """Write down many captures, all or none, in one transaction. The receipts are in the order of the items."""
+        """Write many captures, all or none, in one transaction. The receipts are in the order of the items."""
         return await capture_verbs.capture_many(self._context, asker, items=items)
 
     async def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Submission | Refusal:
@@ -779,13 +771,12 @@ class AsyncFabric(FabricLifecycle):
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
-        A privacy officer retracts with the reason `erased` alone: then the memory's text, words and vectors are
-        removed.
+        A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
         """
         return await promotion_verbs.retract(self._context, asker, memory_id=memory_id, reason=reason)
 
     async def reindex(self, tenant_id: str, *, on_progress: Callable[[int], None] | None = None) -> Reindexed:
-        """Add the words and vectors that a tenant's memories lack, as after a change of embedder.
+        """Add the words and vectors that a tenant's memories lack, for example after a change of embedder.
 
         Until it is done, recall uses the earlier vectors. Safe to run twice, concurrently, or to be killed.
         """
@@ -831,7 +822,7 @@ class AsyncFabric(FabricLifecycle):
         )
 
     async def replay(self, asker: Asker, recall_id: str) -> Replay:
-        """Run a recorded recall again as of then; returns whether it is the same, and where not, why."""
+        """Run a recorded recall again as of its time; returns whether the result is the same, and if not, why."""
         return await recall_verbs.replay(self._context, asker, recall_id=recall_id)
 
     async def correct(
@@ -862,7 +853,7 @@ class AsyncFabric(FabricLifecycle):
         return await corrections_verbs.adoption(self._context, asker)
 
     async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
-        """Erase a subject, an end user, or both where they are one person. It cannot be undone.
+        """Erase a subject, an end user, or both if they are the same person. This cannot be undone.
 
         Their keys are destroyed and the content is gone; tombstones stay. Once this returns, no interface and no dump
         yields the content. A job then purges what lies beneath the tables and sets `purged_at` on the receipt.
@@ -870,13 +861,13 @@ class AsyncFabric(FabricLifecycle):
         return await erasure_verbs.erase(self._context, asker, subject=subject, user_id=user_id)
 
     async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
-        """List the receipts of erasures, the latest first; `after` is the id of the last of the page before."""
+        """List the receipts of erasures, the latest first; `after` is the id of the last of the previous page."""
         return await erasure_verbs.erasures(self._context, asker, limit=limit, after=after)
 
     async def search_texts(
         self, asker: Asker, name: str, *, erasure_id: str | None = None, after: str | None = None, limit: int = 50
     ) -> NameSearch:
-        """Search every opened text for a name, to find what others say of a person, which no erasure finds by ids.
+        """Search all texts for a name, to find what others said about a person, which an erasure by ids does not find.
 
         Returns a page of hits and how far the search has come; `after` of a page continues it. Each page is recorded,
         the name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy
@@ -906,7 +897,7 @@ class AsyncFabric(FabricLifecycle):
         count: int | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> Verification:
-        """Verify that the audit chain holds and every row is what the log says; returns every place where it is not so.
+        """Verify that the audit chain is intact and every row is as the log lists it; returns every break.
 
         With a `head` that was exported earlier it verifies too that this is still in the chain. With a `count` it stops
         after about so many events, and the answer has the `cursor` to continue from.
@@ -925,7 +916,7 @@ class AsyncFabric(FabricLifecycle):
         about: str | None = None,
         latest: bool = False,
     ) -> list[Event]:
-        """List the tenant's events after a number of the log: all, those of some types, or those `about` an id.
+        """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
         With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
         transaction.
@@ -950,20 +941,20 @@ class AsyncFabric(FabricLifecycle):
         return await audit_verbs.read_trail(self._context, asker, memory_id=memory_id)
 
     async def archives(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Archive]:
-        """List the archives that old captures went to, dropped ones too, the latest first.
+        """List the archives of old captures, including dropped ones, the latest first.
 
-        `after` is the id of the last of the page before. Raises `NotFound`.
+        `after` is the id of the last of the previous page. Raises `NotFound`.
         """
         return await archives_verbs.list_archives(self._context, asker, limit=limit, after=after)
 
     async def verify_archives(
         self, asker: Asker, *, on_progress: Callable[[int, int], None] | None = None
     ) -> ArchiveCheck:
-        """Verify that every archive file is there and holds exactly what was archived; returns what is wrong."""
+        """Verify that every archive file exists and holds exactly what was archived; returns the problems."""
         return await archives_verbs.verify_archives(self._context, asker, on_progress=on_progress)
 
     async def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
-        """Measure what the tenant's memory does and how well, over what came after `since` up to `until`.
+        """Compute the metrics of the tenant for the time after `since` up to `until`.
 
         By default the 30 days up to now. Numbers, names and ids; no content. Raises `InvalidInput` for a window that
         ends before it begins.

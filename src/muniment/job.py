@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from muniment.opening import Opened
 
@@ -24,8 +25,7 @@ class JobResult:
 Run = Callable[[Opened, str], Awaitable[JobResult]]
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A job, by its name in the pack's schedule; `follows_log` jobs are due only where new events were written."""
 
     name: str

@@ -6,8 +6,9 @@ elsewhere in between is not followed.
 """
 
 import socket
-from dataclasses import dataclass
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 import anyio
@@ -39,8 +40,7 @@ class Refused(Exception):
     """The address may not be called; the message is a short reason."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """Where a call goes: the host of the URL, and its current addresses."""
 
     parts: SplitResult
@@ -85,22 +85,19 @@ def parse(url: str, *, allow_private: bool) -> SplitResult:
 async def find(url: str, *, allow_private: bool) -> Target:
     """Resolve the host of the URL; raises `Refused`, with a reason that names no address."""
     parts, host, port = _split(url, allow_private)
-    try:
-        with anyio.fail_after(_RESOLVE_WITHIN):
-            found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):  # TimeoutError is an OSError
-        found = []
-    return _target(parts, host, port, [str(address[0]) for *_, address in found], allow_private)
+    with suppress(OSError, UnicodeError), anyio.fail_after(_RESOLVE_WITHIN):  # TimeoutError is an OSError
+        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return _target(parts, host, port, [str(address[0]) for *_, address in found], allow_private)
+    raise Refused("host_not_found")
 
 
 def find_blocking(url: str, *, allow_private: bool) -> Target:
     """The same for a thread, without a time-out of our own; raises `Refused`."""
     parts, host, port = _split(url, allow_private)
-    try:
+    with suppress(OSError, UnicodeError):
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        found = []
-    return _target(parts, host, port, [str(address[0]) for *_, address in found], allow_private)
+        return _target(parts, host, port, [str(address[0]) for *_, address in found], allow_private)
+    raise Refused("host_not_found")
 
 
 def is_private_host(url: str) -> bool:

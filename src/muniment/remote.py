@@ -98,17 +98,14 @@ def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def guarded_options(*, allow_private: bool) -> dict[str, Any]:
-    """Arguments of an async client that calls public addresses alone (ISO-7).
+def guarded_options(*, allow_private: bool, blocking: bool = False) -> dict[str, Any]:
+    """Arguments of an async or a blocking client that calls public addresses alone (ISO-7).
 
     Where the operator allows private addresses nothing is refused, and the environment may name a proxy.
     """
-    return {} if allow_private else {"transport": GuardedTransport(), "trust_env": False}
-
-
-def guarded_blocking_options(*, allow_private: bool) -> dict[str, Any]:
-    """The same for a blocking client."""
-    return {} if allow_private else {"transport": GuardedBlockingTransport(), "trust_env": False}
+    if allow_private:
+        return {}
+    return {"transport": GuardedBlockingTransport() if blocking else GuardedTransport(), "trust_env": False}
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):

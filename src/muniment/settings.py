@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from muniment.candidates.extractors.models import Models
 from muniment.errors import InvalidInput
@@ -49,29 +49,16 @@ class Settings:
     models: Models = field(default_factory=Models)
 
     @classmethod
-    def gather(
-        cls,
-        url: str | None,
-        *,
-        pack: str | Path | Pack | None = None,
-        activate: bool = False,
-        home: str | Path | None = None,
-        clock: Clock | None = None,
-        judge: Judge = judge,
-        embedder: str | Embedder | None = None,
-        redis_url: str | None = None,
-        private_webhooks: bool | None = None,
-        archives: str | Path | None = None,
-        models: Models | Mapping[str, Any] | str | Path | None = None,
-    ) -> "Settings":
+    def gather(cls, url: str | None, **options: Unpack[OpenOptions]) -> "Settings":
         """Complete the arguments from the environment; raises `InvalidInput`, `PackInvalid`."""
+        home, activate = options.get("home"), options.get("activate", False)
         if url is not None and not url.strip():
             raise InvalidInput("must not be empty", field="url")
         if url is not None and home is not None:
             raise InvalidInput("give an address or a home folder, not both", field="url")
         if url is None and home is None:
             url = os.environ.get("MUNIMENT_DATABASE_URL") or None
-        own = _pack(pack)
+        own = _pack(options.get("pack"))
         if activate and own is None:
             raise InvalidInput("needs a pack: give one with `pack` or MUNIMENT_PACK", field="activate")
         folder = Path(home or os.environ.get("MUNIMENT_HOME") or ".muniment").expanduser()
@@ -79,14 +66,14 @@ class Settings:
             url,
             folder.absolute(),
             own,
-            clock or _now,
-            judge,
-            embedder or os.environ.get("MUNIMENT_EMBEDDER") or None,
-            redis_url or os.environ.get("MUNIMENT_REDIS_URL") or None,
-            WebhookSettings.gather(private_webhooks),
-            _archives(archives, None if url is not None else folder),
+            options.get("clock") or (lambda: datetime.now(UTC)),
+            options.get("judge", judge),
+            options.get("embedder") or os.environ.get("MUNIMENT_EMBEDDER") or None,
+            options.get("redis_url") or os.environ.get("MUNIMENT_REDIS_URL") or None,
+            WebhookSettings.gather(options.get("private_webhooks")),
+            _archives(options.get("archives"), None if url is not None else folder),
             activate,
-            Models.gather(models),
+            Models.gather(options.get("models")),
         )
 
 
@@ -104,7 +91,3 @@ def _archives(given: str | Path | None, home: Path | None) -> Path | None:
     """The folder of archive files; None where no folder is set and the database is not embedded."""
     named = given or os.environ.get("MUNIMENT_ARCHIVES") or (home / "archives" if home is not None else None)
     return Path(named).expanduser().absolute() if named is not None else None
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -26,39 +26,30 @@ if TYPE_CHECKING:
         AsyncWebhooks,
         AsyncWork,
     )
-    from muniment.model.activation import Activation, ActivationPlan, Retirement
-    from muniment.model.adoption import Adoption
-    from muniment.model.api_key import ApiKey
+    from muniment.model.activation import Activation, ActivationPlan, PackDifference, Retirement
+    from muniment.model.api_key import ApiKey, Credential
     from muniment.model.archive import Archive, ArchiveCheck
     from muniment.model.backfill import Backfill
     from muniment.model.backtest import Backtest
-    from muniment.model.breaker import Breaker
     from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
     from muniment.model.candidate import Consolidation, Refusal
-    from muniment.model.capture import Receipt
-    from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
+    from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalEntry, Rerun, RerunReason
     from muniment.model.chain import Head, Verification
     from muniment.model.compiled import CompiledMemory
     from muniment.model.consent import Consent, ConsentReach, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-    from muniment.model.credential import Credential
-    from muniment.model.erasure import Erasure
-    from muniment.model.events import Event, EventType
-    from muniment.model.evidence import Evidence
+    from muniment.model.erasure import Erasure, NameSearch
+    from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
-    from muniment.model.metrics import GoldenResult, Metrics, PiiScan
-    from muniment.model.name_search import NameSearch
-    from muniment.model.pack_difference import PackDifference
+    from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
     from muniment.model.proposal import Outcome, Proposal, Submission
-    from muniment.model.recall import Recall
-    from muniment.model.recalls import RecallDetails, RecallSummary
+    from muniment.model.recall import Recall, RecallDetails, RecallSummary
     from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
-    from muniment.model.trail import Trail
-    from muniment.model.webhook import Deliveries, Webhook
-    from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+    from muniment.model.trail import Evidence, Trail
+    from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
     from muniment.pack import Pack
     from muniment.packs.types import RegisteredPack
     from muniment.verbs.keywords import (
@@ -94,7 +85,7 @@ class Queue(BlockingGroup):
 
         They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look,
         an `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
-        `overdue` or are not. `after` is the id of the last proposal of the page before.
+        `overdue` or are not. `after` is the id of the last proposal of the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
 
@@ -107,7 +98,7 @@ class Queue(BlockingGroup):
         return self._wait(self._group.get, asker, proposal_id)
 
     def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
-        """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
+        """Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
 
         It also says whether the caller could approve it. Raises `NotFound`.
         """
@@ -173,7 +164,7 @@ class Queue(BlockingGroup):
     def preview(
         self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
     ) -> Preview:
-        """Show what a recall would return before and after the approval of a proposal. Nothing is kept of either.
+        """Show what a recall would return before and after the approval of a proposal. Nothing is stored.
 
         The recall is that of `run`, or of a run in the proposal's own scope. What would prevent the approval is in
         `error`. Raises `NotFound`, `AlreadyDecided`, and `Conflict` while too many previews of the tenant are running.
@@ -261,7 +252,7 @@ class Consents(BlockingGroup):
     ) -> list[Consent]:
         """List the records of a subject, or of the tenant, oldest first, each with its present state.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, subject=subject)
 
@@ -282,12 +273,12 @@ class Contradictions(BlockingGroup):
     ) -> list[Contradiction]:
         """List the open contradictions, of all or of one proposal, oldest first; with `closed` also the settled ones.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, proposal_id=proposal_id, closed=closed)
 
     def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with both its sides opened; raises `NotFound`."""
+        """Read a contradiction with the content of both sides; raises `NotFound`."""
         return self._wait(self._group.get, asker, contradiction_id)
 
     def resolve(
@@ -333,8 +324,8 @@ class Memories(BlockingGroup):
         """List live memories, the newest first; with a `query` those with its words, the best match first.
 
         They can be narrowed to an `entity`, a `user_id`, a `tier`, a `write_class`; `state` is `ended` or `all` instead
-        of `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the page
-        before. Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
+        of `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the
+        previous page. Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
 
@@ -347,7 +338,8 @@ class Memories(BlockingGroup):
         since: datetime,
         until: datetime | None = None,
     ) -> MemoryChanges:
-        """Show which memories began and which ended after one moment up to another, and count those that stood at both.
+        """Show which memories began and which ended after one moment up to another, and count those that were live at
+        both.
 
         Raises `HistoryCollected` beyond the replay horizon.
         """
@@ -374,8 +366,8 @@ class Captures(BlockingGroup):
 
         They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`,
         and to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal
-        or a refusal. Archived captures are listed with the state `archived` alone. `after` is the id of the last
-        capture of the page before. Raises `NotFound`.
+        or a refusal. Archived captures are listed only with the state `archived`. `after` is the id of the last capture
+        of the previous page. Raises `NotFound`.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
 
@@ -391,8 +383,7 @@ class Captures(BlockingGroup):
 
         It passes the same gates, under the pack in force then. What was proposed from it before is not proposed again,
         whatever became of that; what was refused may pass now. A parked capture is taken up again. The worker, or
-        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` where it waits already, was erased or is
-        archived.
+        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived.
         """
         return self._wait(self._group.rerun, asker, capture_id, reason)
 
@@ -410,7 +401,7 @@ class Refusals(BlockingGroup):
         Each refusal names its gate and its reason; the refused text is not kept.
 
         They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those
-        whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
+        whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
 
@@ -426,7 +417,7 @@ class Recalls(BlockingGroup):
         """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
         With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
-        `after` is the id of the last of the page before. Raises `NotFound`.
+        `after` is the id of the last of the previous page. Raises `NotFound`.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
 
@@ -452,7 +443,7 @@ class Work(BlockingGroup):
     def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
         """List the captures that were parked after their last retry, with the reason, the oldest first.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return self._wait(self._group.parked, asker, limit=limit, after=after)
 
@@ -491,7 +482,7 @@ class Packs(BlockingGroup):
     _group: AsyncPacks
 
     def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
-        """Register a pack, given as a file's path, its text, or loaded; the same again changes nothing.
+        """Register a pack, given as a path, a text or a loaded pack; registering the same pack again changes nothing.
 
         Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
         """
@@ -507,7 +498,7 @@ class Packs(BlockingGroup):
         return self._wait(self._group.activate, asker, ref, reason=reason, expected=expected)
 
     def plan_activation(self, asker: Asker, ref: str) -> ActivationPlan:
-        """Show what activating a registered version would change, and who may do it. Nothing is changed by asking.
+        """Show what activating a registered version would change, and who may do it. This changes nothing.
 
         The rules in which it differs from the version in force; how many open proposals would pass the gates again; and
         where a horizon is shortened, how much would be collected when that takes effect, seven days later. Raises
@@ -530,8 +521,8 @@ class Packs(BlockingGroup):
         return self._wait(self._group.in_force, asker, at=at)
 
     def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
-        """List every version that was in force, the latest first; `after` is the `seq` of the last of the page
-        before.
+        """List every version that was in force, the latest first; `after` is the `seq` of the last of the previous
+        page.
         """
         return self._wait(self._group.activations, asker, limit=limit, after=after)
 
@@ -542,12 +533,12 @@ class Packs(BlockingGroup):
     def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
         """List the packs registered in the tenant, in the order of their registration.
 
-        `after` is the last reference of the page before.
+        `after` is the last reference of the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after)
 
     def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
-        """Show in what the other pack differs from the one, rule by rule.
+        """Show how one pack differs from another, rule by rule.
 
         Each is a registered one (`acme@1.2.0`), a file's path, a pack's text, or loaded. Raises `NotFound` and
         `PackInvalid`.
@@ -596,12 +587,12 @@ class Packs(BlockingGroup):
     def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
         """List the backfills of the tenant, the latest first, and the memories that need a person.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return self._wait(self._group.backfills, asker, limit=limit, after=after)
 
     def run_backfill(self, tenant_id: str, *, on_progress: Callable[[int], None] | None = None) -> Backfill | None:
-        """Carry out the tenant's order to its end; returns what came of it, or None where nothing was ordered.
+        """Carry out the tenant's backfill to its end; returns its result, or None if none was ordered.
 
         Safe to run twice, concurrently, or to be killed: the next pass continues.
         """
@@ -623,7 +614,7 @@ class Webhooks(BlockingGroup):
     def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
         """List the webhooks, the oldest first, each with its position in the event log and its last error.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after)
 
@@ -651,7 +642,7 @@ class Webhooks(BlockingGroup):
         return self._wait(self._group.replay, asker, webhook_id, after=after)
 
     def deliver(self, tenant_id: str, *, max_events: int = 1000) -> Deliveries:
-        """Post to each of the tenant's webhooks what it has not got yet, at most `max_events` each.
+        """Post to each of the tenant's webhooks the events it has not received yet, at most `max_events` each.
 
         Safe to run twice, concurrently, or to be killed: one process posts to a webhook at a time, and what was posted
         without its answer being recorded is posted again.
@@ -678,7 +669,7 @@ class Keys(BlockingGroup):
     def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[ApiKey]:
         """List the API keys, the latest first, each with its holder, its end and its last use.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after)
 
@@ -691,7 +682,8 @@ class Keys(BlockingGroup):
         return self._wait(self._group.revoke, asker, key_id)
 
     def check(self, token: str) -> Credential:
-        """Find whom a token stands for now; raises `Unauthenticated`, with the same message whatever is wrong.
+        """Find the principal and the rights of a token; raises `Unauthenticated`, with the same message whatever is
+        wrong.
 
         One look at the database, in two round trips, whether or not there is such a key or tenant.
         """
@@ -752,11 +744,11 @@ class Verbs(BlockingLifecycle):
         return Webhooks(self._portal, self._fabric.webhooks)
 
     def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
-        """Write down one thing that happened. It is committed when this returns."""
+        """Capture one thing that was said, observed or decided. It is committed when this returns."""
         return self._wait(self._fabric.capture, asker, **fields)
 
     def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
-        """Write down many captures, all or none, in one transaction. The receipts are in the order of the items."""
+        """Write many captures, all or none, in one transaction. The receipts are in the order of the items."""
         return self._wait(self._fabric.capture_many, asker, items)
 
     def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Submission | Refusal:
@@ -779,13 +771,12 @@ class Verbs(BlockingLifecycle):
     def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
-        A privacy officer retracts with the reason `erased` alone: then the memory's text, words and vectors are
-        removed.
+        A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
         """
         return self._wait(self._fabric.retract, asker, memory_id, reason=reason)
 
     def reindex(self, tenant_id: str, *, on_progress: Callable[[int], None] | None = None) -> Reindexed:
-        """Add the words and vectors that a tenant's memories lack, as after a change of embedder.
+        """Add the words and vectors that a tenant's memories lack, for example after a change of embedder.
 
         Until it is done, recall uses the earlier vectors. Safe to run twice, concurrently, or to be killed.
         """
@@ -827,7 +818,7 @@ class Verbs(BlockingLifecycle):
         return self._wait(self._fabric.explain, asker, memory_id=memory_id, recall_id=recall_id, as_of=as_of, run=run)
 
     def replay(self, asker: Asker, recall_id: str) -> Replay:
-        """Run a recorded recall again as of then; returns whether it is the same, and where not, why."""
+        """Run a recorded recall again as of its time; returns whether the result is the same, and if not, why."""
         return self._wait(self._fabric.replay, asker, recall_id)
 
     def correct(
@@ -858,7 +849,7 @@ class Verbs(BlockingLifecycle):
         return self._wait(self._fabric.adoption, asker)
 
     def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
-        """Erase a subject, an end user, or both where they are one person. It cannot be undone.
+        """Erase a subject, an end user, or both if they are the same person. This cannot be undone.
 
         Their keys are destroyed and the content is gone; tombstones stay. Once this returns, no interface and no dump
         yields the content. A job then purges what lies beneath the tables and sets `purged_at` on the receipt.
@@ -866,13 +857,13 @@ class Verbs(BlockingLifecycle):
         return self._wait(self._fabric.erase, asker, subject=subject, user_id=user_id)
 
     def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
-        """List the receipts of erasures, the latest first; `after` is the id of the last of the page before."""
+        """List the receipts of erasures, the latest first; `after` is the id of the last of the previous page."""
         return self._wait(self._fabric.erasures, asker, limit=limit, after=after)
 
     def search_texts(
         self, asker: Asker, name: str, *, erasure_id: str | None = None, after: str | None = None, limit: int = 50
     ) -> NameSearch:
-        """Search every opened text for a name, to find what others say of a person, which no erasure finds by ids.
+        """Search all texts for a name, to find what others said about a person, which an erasure by ids does not find.
 
         Returns a page of hits and how far the search has come; `after` of a page continues it. Each page is recorded,
         the name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy
@@ -900,7 +891,7 @@ class Verbs(BlockingLifecycle):
         count: int | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> Verification:
-        """Verify that the audit chain holds and every row is what the log says; returns every place where it is not so.
+        """Verify that the audit chain is intact and every row is as the log lists it; returns every break.
 
         With a `head` that was exported earlier it verifies too that this is still in the chain. With a `count` it stops
         after about so many events, and the answer has the `cursor` to continue from.
@@ -917,7 +908,7 @@ class Verbs(BlockingLifecycle):
         about: str | None = None,
         latest: bool = False,
     ) -> list[Event]:
-        """List the tenant's events after a number of the log: all, those of some types, or those `about` an id.
+        """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
         With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
         transaction.
@@ -940,18 +931,18 @@ class Verbs(BlockingLifecycle):
         return self._wait(self._fabric.trail, asker, memory_id)
 
     def archives(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Archive]:
-        """List the archives that old captures went to, dropped ones too, the latest first.
+        """List the archives of old captures, including dropped ones, the latest first.
 
-        `after` is the id of the last of the page before. Raises `NotFound`.
+        `after` is the id of the last of the previous page. Raises `NotFound`.
         """
         return self._wait(self._fabric.archives, asker, limit=limit, after=after)
 
     def verify_archives(self, asker: Asker, *, on_progress: Callable[[int, int], None] | None = None) -> ArchiveCheck:
-        """Verify that every archive file is there and holds exactly what was archived; returns what is wrong."""
+        """Verify that every archive file exists and holds exactly what was archived; returns the problems."""
         return self._wait(self._fabric.verify_archives, asker, on_progress=on_progress)
 
     def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
-        """Measure what the tenant's memory does and how well, over what came after `since` up to `until`.
+        """Compute the metrics of the tenant for the time after `since` up to `until`.
 
         By default the 30 days up to now. Numbers, names and ids; no content. Raises `InvalidInput` for a window that
         ends before it begins.

@@ -16,7 +16,7 @@ from muniment.model.api_key import ApiKey
 from muniment.model.context import Principal
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
-from tests.stories import told
+from tests.stories import event_data
 
 BOT: dict[str, Any] = {"principal_id": "bot", "kind": "agent", "roles": ["agent"]}
 WORDS = "the credential is not valid, has expired or was revoked"
@@ -45,7 +45,7 @@ def changed(text: str) -> str:
     return text[:middle] + ("A" if text[middle] != "A" else "B") + text[middle + 1 :]
 
 
-def test_a_token_stands_for_the_principal_it_was_made_for_and_nothing_more(
+def test_a_token_gives_the_rights_of_its_principal_and_nothing_more(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     key, token = made(fabric, people, user_id="cust_1", clearance=["PUBLIC", "PII"], label="the shop's bot")
@@ -139,7 +139,7 @@ def test_making_and_revoking_a_key_are_events_without_its_secret_or_its_user(fab
     fabric.keys.revoke(people.admin, key.key_id)
     fabric.keys.revoke(people.admin, key.key_id)
     assert key.expires_at is not None
-    assert told(fabric, people, "api_key_created") == [
+    assert event_data(fabric, people, "api_key_created") == [
         {
             "key_id": key.key_id,
             "principal_id": "bot",
@@ -148,7 +148,7 @@ def test_making_and_revoking_a_key_are_events_without_its_secret_or_its_user(fab
             "expires_at": key.expires_at.isoformat().replace("+00:00", "Z"),
         }
     ]
-    assert told(fabric, people, "api_key_revoked") == [{"key_id": key.key_id, "reason": "revoked"}]
+    assert event_data(fabric, people, "api_key_revoked") == [{"key_id": key.key_id, "reason": "revoked"}]
     log = "".join(one.model_dump_json() for one in fabric.events(people.auditor, limit=1000))
     assert [word for word in (token.split(".")[2], "cust_1", "Jane") if word in log] == []
 
@@ -224,8 +224,8 @@ def test_erasing_a_user_revokes_the_keys_for_that_user_and_forgets_whose_they_we
     assert (seen[other.key_id].user_id, seen[other.key_id].label) == ("cust_10", "for Jo")
     gone = [row for row in rows("api_keys") if row["key_id"] != other.key_id]
     assert [(row["user_id"], row["label"]) for row in gone] == [(None, None)] * 2
-    assert told(fabric, people, "api_key_revoked")[-1] == {"key_id": live.key_id, "reason": "erased"}
-    assert len(told(fabric, people, "api_key_revoked")) == 2
+    assert event_data(fabric, people, "api_key_revoked")[-1] == {"key_id": live.key_id, "reason": "erased"}
+    assert len(event_data(fabric, people, "api_key_revoked")) == 2
 
 
 @pytest.mark.rule("ERA-4")

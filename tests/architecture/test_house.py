@@ -189,13 +189,13 @@ def test_every_statement_is_called_by_a_name_that_exists_and_none_lies_unused() 
 # ---- one fabric, two faces ----
 
 
-# Parts that no verb is: they are for doors, which are all async.
-FOR_DOORS = {"requests", "access", "opened"}
+# Attributes that are no verbs: only the interfaces use them, which are all async.
+NOT_VERBS = {"requests", "access", "opened"}
 
 
 def _public(face: type[Any]) -> dict[str, Any]:
     own = {name: one for each in reversed(face.__mro__[:-1]) for name, one in vars(each).items()}
-    return {name: one for name, one in own.items() if not name.startswith("_") and name not in FOR_DOORS}
+    return {name: one for name, one in own.items() if not name.startswith("_") and name not in NOT_VERBS}
 
 
 def _signature(member: Any) -> inspect.Signature:

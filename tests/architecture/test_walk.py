@@ -12,7 +12,7 @@ from tests.architecture.walk import Walk, walk
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "architecture.md"
 
 
-def test_the_page_tells_the_walk_as_it_is(server: TestServer, database: str, people: People) -> None:
+def test_the_page_describes_the_walk_correctly(server: TestServer, database: str, people: People) -> None:
     async def run() -> Walk:
         async with AsyncFabric.open(server.url(database), clock=FakeClock(), master_keys=MASTER_KEYS) as fabric:
             return await walk(fabric, people)

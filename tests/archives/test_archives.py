@@ -17,7 +17,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
-from tests.stories import promoted, proposed, run_job, told, worked
+from tests.stories import event_data, promoted, proposed, run_job, run_worker
 
 PACK = """
 pack_meta: {id: acme.archives, version: "1.0.0", ontology_version: "1.2.0"}
@@ -64,7 +64,7 @@ def test_an_old_capture_is_archived_under_its_ontology_and_still_found_from_its_
     assert run_job(keeping, "compact", people.tenant_id).nonzero == {}
     assert files(folder) == [], "nothing is older than its horizon yet"
     clock.advance(seconds=1)
-    worked(keeping, people.tenant_id)
+    run_worker(keeping, people.tenant_id)
 
     (archive,) = keeping.archives(people.auditor)
     assert (archive.kind, archive.ontology_version, archive.captures, archive.dropped_at) == (
@@ -86,7 +86,7 @@ def test_an_old_capture_is_archived_under_its_ontology_and_still_found_from_its_
     assert (found.ok, found.archives, found.captures) == (True, 1, 2)
     counted = keeping.metrics(people.auditor, since=clock.now - timedelta(days=90)).captures.by_kind
     assert counted == {"message": 1, "statement": 2}
-    said = [one for one in told(keeping, people, "note") if one["about"] == "archived"]
+    said = [one for one in event_data(keeping, people, "note") if one["about"] == "archived"]
     assert [(one["archive_id"], one["captures"], one["digest"]) for one in said] == [
         (archive.archive_id, 2, archive.digest)
     ]

@@ -300,7 +300,9 @@ def test_a_head_that_is_forged_or_of_another_tenant_proves_nothing(
 
 
 @pytest.mark.rule("AUD-2")
-def test_of_many_breaks_the_first_hundred_are_told(fabric: Fabric, people: People, tamper: Callable[..., None]) -> None:
+def test_of_many_breaks_the_first_hundred_are_reported(
+    fabric: Fabric, people: People, tamper: Callable[..., None]
+) -> None:
     written(fabric, people)
     tamper(
         "INSERT INTO events SELECT tenant_id, seq, k, 'evt_' || k, type, at, actor, body, txid"

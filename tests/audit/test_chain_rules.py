@@ -1,4 +1,4 @@
-"""The audit chain's hashes and what it tells of events that are not as they were, without a database."""
+"""The hashes of the audit chain, and how changed events are reported, without a database."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -136,7 +136,7 @@ def moved(one: Sealable, to: Sealable, *, with_time: bool) -> Sealable:
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
-def test_what_is_not_as_it_was_sealed_is_told_with_its_place(
+def test_what_is_not_as_it_was_sealed_is_reported_with_its_place(
     name: str, found: list[Sealable], expected: list[tuple[str, int, int]]
 ) -> None:
     mismatches = Mismatches()
@@ -150,7 +150,7 @@ def test_what_is_not_as_it_was_sealed_is_told_with_its_place(
 
 
 @pytest.mark.rule("AUD-2")
-def test_an_event_moved_into_another_batch_is_told_as_moved() -> None:
+def test_an_event_moved_into_another_batch_is_reported_as_moved() -> None:
     first = batch_of(HISTORY)
     later = [event(6), event(7)]
     second = batch_of(later, 2, first)

@@ -1,4 +1,4 @@
-"""Rows in the log as callers meet them: at most 500 an event, nobody is sent them, an upgrade lists what was there."""
+"""Rows in the log as callers see them: at most 500 per event, not sent to anybody; an upgrade lists existing rows."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -37,8 +37,8 @@ def test_an_event_lists_its_rows_and_a_batch_is_an_event_for_each_five_hundred(
     fabric.capture_many(people.run(), [MESSAGE] * (2 * AT_MOST + 1))
     captured = [count for type_, count in listed(rows) if type_ == "memory.captured"]
     assert captured == [AT_MOST, AT_MOST, 1]
-    told = [event.data["count"] for event in fabric.events(people.auditor) if event.type == "memory.captured"]
-    assert told == captured
+    result = [event.data["count"] for event in fabric.events(people.auditor) if event.type == "memory.captured"]
+    assert result == captured
     promoted(fabric, people)
     last = listed(rows)[-3:]
     assert last == [("memory.proposed", 2), ("memory.reviewed", 1), ("memory.promoted", 2)]
@@ -117,7 +117,7 @@ def test_two_who_seal_first_after_an_upgrade_list_the_rows_once(
 
 
 @pytest.mark.rule("AUD-4")
-def test_an_audit_key_that_was_taken_away_or_changed_is_told_and_never_made_anew(
+def test_an_audit_key_that_was_taken_away_or_changed_is_reported_and_never_made_anew(
     fabric: Fabric, people: People, tamper: Callable[..., None], connections: Connections, clock: FakeClock
 ) -> None:
     promoted(fabric, people)
@@ -204,12 +204,12 @@ def test_rows_without_an_event_are_listed_when_the_chain_is_sealed(
     fabric.seal(people.tenant_id)
     found = fabric.verify(people.auditor)
     assert found.ok
-    told: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for batch in rows("chain_batches"):
         for (name, _), some in (unpack(batch["rows"]).rows if batch["rows"] else {}).items():
-            told.setdefault(name, []).extend(some.ids)
-    assert sorted(told["recalls"]) == sorted(row["recall_id"] for row in rows("recalls"))
-    assert len(told["compiles"]) == 1
+            result.setdefault(name, []).extend(some.ids)
+    assert sorted(result["recalls"]) == sorted(row["recall_id"] for row in rows("recalls"))
+    assert len(result["compiles"]) == 1
 
 
 @pytest.mark.rule("AUD-4")

@@ -1,4 +1,4 @@
-"""A language model's server on the loopback: it answers what it is told to, and keeps what it was asked."""
+"""A language model server on the loopback: it gives prepared answers and records the requests."""
 
 import json
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from muniment.errors import Conflict
 from muniment.pack import Pack, load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.stories import proposed, refused, run_job, told
+from tests.stories import event_data, proposed, refused, run_job
 
 PACK = """
 pack_meta: {id: acme.auto, version: "1.0.0", ontology_version: "1.0.0"}
@@ -55,7 +55,7 @@ def test_a_source_is_worth_what_people_made_of_it(auto: Fabric, people: People) 
     assert candidate.confidence == pytest.approx((12 + 1) / (16 + 2))
     assert candidate.calibration is not None
     assert run_job(auto, "calibrate", people.tenant_id).nonzero == {}, "nothing new, no new curve"
-    (note,) = [one for one in told(auto, people, "note") if one["about"] == "calibrated"]
+    (note,) = [one for one in event_data(auto, people, "note") if one["about"] == "calibrated"]
     assert (note["source"], note["verdicts"], note["approved"]) == ("bot agent direct@1", 16, 12)
 
 
@@ -116,7 +116,7 @@ def test_too_many_wrong_samples_stop_the_class_until_a_person_lets_it_go_on(auto
         else:
             auto.queue.reject(people.reviewer, item.proposal_id, reason="wrong")
     assert run_job(auto, "sample", people.tenant_id).nonzero == {"suspended": 1}
-    (told_of,) = told(auto, people, "auto_promotion_suspended")
+    (told_of,) = event_data(auto, people, "auto_promotion_suspended")
     assert (told_of["write_class"], told_of["samples"], told_of["correct"]) == ("preference", 5, 3)
     waiting = proposed(auto, people.run(None), **fact(80))
     assert "suspended" in waiting.human_reasons
@@ -161,7 +161,7 @@ def test_a_sample_counts_as_wrong_once_its_memory_was_withdrawn_as_wrong(auto: F
     (figures,) = auto.metrics(people.auditor).auto
     assert (figures.confirmed, figures.refuted, figures.waiting) == (3, 2, 0)
     assert run_job(auto, "sample", people.tenant_id).nonzero == {"suspended": 1}
-    (told_of,) = told(auto, people, "auto_promotion_suspended")
+    (told_of,) = event_data(auto, people, "auto_promotion_suspended")
     assert (told_of["samples"], told_of["correct"]) == (5, 3)
 
 

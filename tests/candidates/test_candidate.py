@@ -132,8 +132,8 @@ def test_an_agent_cannot_propose_a_correction(fabric: Fabric, people: People) ->
     for asker in (people.run(), people.service, people.reviewer):
         with pytest.raises(RoleMissing):
             fabric.propose(asker, **FACT, write_class="correction", classification="INTERNAL")
-    told = [(data["verb"], data["code"]) for data in events_of(fabric, people, "memory.security")]
-    assert told == [("correct", "role_missing")] * 3
+    output = [(data["verb"], data["code"]) for data in events_of(fabric, people, "memory.security")]
+    assert output == [("correct", "role_missing")] * 3
     assert len(fabric.queue.list(people.reviewer)) == 1
 
 
@@ -165,8 +165,8 @@ def test_the_first_gate_that_refuses_is_the_one_recorded(fabric: Fabric, people:
         assert (no.gate, no.reason, no.at) == (gate, reason, clock.now)
         wrong |= mended
     assert proposed(fabric, run, **wrong).status == "pending"
-    told = [(data["gate"], data["reason"]) for data in events_of(fabric, people, "memory.refused")]
-    assert told == [(gate, reason) for gate, reason, _ in steps]
+    output = [(data["gate"], data["reason"]) for data in events_of(fabric, people, "memory.refused")]
+    assert output == [(gate, reason) for gate, reason, _ in steps]
 
 
 @pytest.mark.rule("CAN-5", "ERA-1")

@@ -194,7 +194,7 @@ def test_no_more_than_256_facts_come_from_one_capture_and_hostile_results_take_n
         ({"classification": "UNKNOWN"}, "classification"),
     ],
 )
-def test_a_map_that_cannot_work_is_refused_where_it_stands(change: dict[str, Any], place: str) -> None:
+def test_a_map_that_cannot_work_is_refused_with_its_line(change: dict[str, Any], place: str) -> None:
     with pytest.raises(PackInvalid) as refused:
         pack_with(PREFERENCE | change)
     whole = "memory_layer.extractors.0.fields.0"
@@ -202,7 +202,7 @@ def test_a_map_that_cannot_work_is_refused_where_it_stands(change: dict[str, Any
 
 
 @pytest.mark.rule("PAC-1")
-def test_a_path_that_does_not_compile_is_told_with_its_line() -> None:
+def test_a_path_that_does_not_compile_is_reported_with_its_line() -> None:
     text = (
         "pack_meta: {id: p, version: 1.0.0}\nmemory_layer:\n  extractors:\n    - name: a\n      version: 1.0.0\n"
         "      fields:\n        - write_class: preference\n          predicate: p\n          value: $.a[\n"

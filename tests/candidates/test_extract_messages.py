@@ -174,7 +174,7 @@ def test_questions_suppositions_other_people_and_small_talk_give_nothing(said: s
 
 
 @pytest.mark.rule("CAN-2")
-def test_likings_of_other_topics_stand_side_by_side_and_one_that_is_taken_back_meets_the_first() -> None:
+def test_likings_of_other_topics_coexist_and_one_that_is_taken_back_meets_the_first() -> None:
     hiking, jazz, again = read("I love hiking. I love jazz. I no longer like hiking.")
     assert hiking.fact.predicate == again.fact.predicate != jazz.fact.predicate
     assert (hiking.fact.value, again.fact.value) == (True, False)

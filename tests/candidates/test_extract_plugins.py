@@ -1,4 +1,4 @@
-"""Plug-ins: any function of an installed package, run apart, its errors told by their class alone."""
+"""Plug-ins: any function of an installed package, run in a process of its own; errors are reported only by class."""
 
 import sys
 from importlib.metadata import EntryPoint
@@ -82,7 +82,7 @@ def test_plain_functions_coroutines_and_objects_are_extractors() -> None:
 @pytest.mark.rule("CAN-3")
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "result"),
     [
         ("raising", "RuntimeError"),
         ("nonsense", "Extracted"),
@@ -90,12 +90,12 @@ def test_plain_functions_coroutines_and_objects_are_extractors() -> None:
         ("absent", "no installed package"),
     ],
 )
-def test_one_that_fails_or_is_missing_is_told_without_what_the_capture_says(name: str, told: str) -> None:
+def test_one_that_fails_or_is_missing_is_reported_without_what_the_capture_says(name: str, result: str) -> None:
     broken = plugin(name)
     assert broken.reads(capture("x"))
     with pytest.raises(ExtractorFailed) as failed:
         extracted(broken, capture("Jane Doe"))
-    assert told in str(failed.value)
+    assert result in str(failed.value)
     assert "Jane" not in str(failed.value)
     assert failed.value.__cause__ is None
     assert failed.value.__suppress_context__ or failed.value.__context__ is None

@@ -173,8 +173,8 @@ def test_the_consent_gate_asks_of_sensitive_labels_only_and_spares_evidence_link
     candidate = draft(**{"classification": "PII", **fields})
     passage = pass_gates(candidate, known(consents=(consent(),)))
     refused = passage.refused_by
-    told = "pass" if refused is None else refused[1].reasons[0].code
-    assert (told, passage.candidate.consent_id) == expected
+    result = "pass" if refused is None else refused[1].reasons[0].code
+    assert (result, passage.candidate.consent_id) == expected
 
 
 @pytest.mark.rule("CAN-7")
@@ -217,7 +217,7 @@ def test_the_first_refusal_decides_and_nothing_after_it_looks() -> None:
 
 
 @pytest.mark.rule("CAN-4")
-def test_the_gates_stand_in_the_order_of_the_specification() -> None:
+def test_the_gates_are_in_the_order_of_the_specification() -> None:
     order = ["allow_list", "evidence", "redaction", "classification", "consent", "trust", "confidence", "rejection"]
     assert [name for name, _ in gates.GATES] == order
 
@@ -225,14 +225,14 @@ def test_the_gates_stand_in_the_order_of_the_specification() -> None:
 @pytest.mark.rule("ERR-5")
 @pytest.mark.parametrize("place", range(len(gates.GATES)))
 @pytest.mark.parametrize("error", [ValueError("cust_1 lives at 5 High Street"), KeyError("x"), RecursionError()])
-def test_a_gate_that_raises_denies_whichever_it_is_and_tells_no_content(place: int, error: Exception) -> None:
+def test_any_gate_that_raises_denies_and_shows_no_content(place: int, error: Exception) -> None:
     def broken(_candidate: Candidate, _known: Circumstances) -> GateResult:
         raise error
 
-    standing = list(gates.GATES)
-    name = standing[place][0]
-    standing[place] = (name, broken)
-    passage = pass_gates(draft(), known(), standing)
+    tenant_state = list(gates.GATES)
+    name = tenant_state[place][0]
+    tenant_state[place] = (name, broken)
+    passage = pass_gates(draft(), known(), tenant_state)
     assert passage.refused_by is not None
     gate, decision = passage.refused_by
     assert (gate, decision.reasons[0].code) == (name, "rule_failed")

@@ -74,7 +74,7 @@ def test_every_field_that_carries_text_is_masked_on_every_way_in(consented: Fabr
 @pytest.mark.parametrize(
     ("field", "said"), [("qualifiers", {"contact": MAIL}), ("origin", f"mail:{MAIL}"), ("decision_key", CARD)]
 )
-def test_what_a_capture_is_found_by_stands_in_the_open_and_takes_no_personal_data(
+def test_the_fields_that_captures_are_searched_by_are_unsealed_and_accept_no_personal_data(
     fabric: Fabric, people: People, field: str, said: Any
 ) -> None:
     given: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "PII", field: said}
@@ -100,7 +100,7 @@ def test_an_edit_that_brings_personal_data_back_is_masked_again(consented: Fabri
 
 
 @pytest.mark.rule("RED-4")
-def test_the_masked_value_stands_nowhere_but_in_the_sealed_capture(
+def test_the_masked_value_is_only_in_the_sealed_capture(
     consented: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     item = statement(consented, people, f"Ann writes from {MAIL}.")

@@ -11,7 +11,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.candidates.model_server import Server, answer, says, url
-from tests.stories import told, worked
+from tests.stories import event_data, run_worker
 
 __all__ = ["url"]  # the model's server, as a fixture
 
@@ -65,18 +65,18 @@ def test_a_model_that_answers_nonsense_changes_nothing_but_parks_the_capture(
     says(*[nonsense] * 40)
     capture_id = capture(asking, people)
     for waits in (30, 120):
-        worked(asking, people.tenant_id)
+        run_worker(asking, people.tenant_id)
         assert (asking.work.backlog(people.admin).again, asking.work.parked(people.admin)) == (1, [])
         clock.advance(seconds=waits)
-    worked(asking, people.tenant_id)
+    run_worker(asking, people.tenant_id)
     (parked,) = asking.work.parked(people.admin)
     assert (parked.capture_id, parked.tries) == (capture_id, 3)
     assert (parked.error or "").startswith("model:tiny@")
-    assert told(asking, people, "parked")[0]["capture_id"] == capture_id
+    assert event_data(asking, people, "parked")[0]["capture_id"] == capture_id
     assert asking.queue.list(people.reviewer, closed=True) == []
     says(answer(TEA))
     assert asking.work.requeue(people.admin) == [capture_id]
-    worked(asking, people.tenant_id)
+    run_worker(asking, people.tenant_id)
     (item,) = asking.queue.list(people.reviewer)
     assert (item.candidate.value, item.candidate.capture_id) == ("milk", capture_id)
     assert asking.work.backlog(people.admin).model_dump(exclude_none=True) == {"behind": 0, "again": 0, "parked": 0}

@@ -1,4 +1,4 @@
-"""Where a candidate goes, how much it counts, by when it must be seen, how long it lives."""
+"""The tier, priority, due time and lifetime of a candidate."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

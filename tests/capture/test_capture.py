@@ -169,7 +169,7 @@ def test_who_has_no_role_for_it_cannot_capture(fabric: Fabric, people: People, r
 
 
 @pytest.mark.rule("CAP-5", "ERA-1")
-def test_content_stands_in_no_column_of_a_capture(fabric: Fabric, people: People, rows: Any) -> None:
+def test_content_is_in_no_plain_column_of_a_capture(fabric: Fabric, people: People, rows: Any) -> None:
     canary = "aardvark-4711"
     fabric.capture(
         people.run(),
@@ -212,10 +212,10 @@ def test_thousands_in_one_call_are_one_transaction_in_their_order(fabric: Fabric
     assert [row["decision_key"] for row in stored] == [f"d{n}" for n in range(3000)]
     assert [receipt.capture_id for receipt in receipts] == [row["capture_id"] for row in stored]
     assert {row["seq"] for row in stored} == {receipts[0].seq}
-    told = [one.data for one in fabric.events(people.auditor) if one.type == "memory.captured"]
-    assert [one["count"] for one in told] == [500] * 6, "an event tells of at most so many rows (AUD-4)"
+    result = [one.data for one in fabric.events(people.auditor) if one.type == "memory.captured"]
+    assert [one["count"] for one in result] == [500] * 6, "an event tells of at most so many rows (AUD-4)"
     ids = [receipt.capture_id for receipt in receipts]
-    assert [(one["first"], one["last"]) for one in told] == [(ids[n], ids[n + 499]) for n in range(0, 3000, 500)]
+    assert [(one["first"], one["last"]) for one in result] == [(ids[n], ids[n + 499]) for n in range(0, 3000, 500)]
 
 
 @pytest.mark.rule("CAP-7", "ERR-1")
@@ -317,6 +317,6 @@ def test_what_is_only_captured_is_never_recalled(fabric: Fabric, people: People,
 
 
 @pytest.mark.rule("CAP-2")
-def test_unknown_labels_are_told_with_those_the_pack_has(fabric: Fabric, people: People) -> None:
+def test_unknown_labels_are_reported_with_those_the_pack_has(fabric: Fabric, people: People) -> None:
     with pytest.raises(UnknownLabel, match="PUBLIC, INTERNAL, CONFIDENTIAL, PII, RESTRICTED"):
         fabric.capture(people.run(), **MESSAGE | {"classification": "SECRET"})  # type: ignore[arg-type]

@@ -11,13 +11,13 @@ import pytest
 from muniment import Fabric
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, RoleMissing
-from muniment.model.capture_history import Rerun
+from muniment.model.capture import Rerun
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
 from tests.faults.concurrency import Calls, hold_clock
-from tests.stories import CONSENT, proposed, refused, run_job, told, worked
+from tests.stories import CONSENT, event_data, proposed, refused, run_job, run_worker
 
 SUBJECT = "customer:cust_1"
 SECRET: dict[str, Any] = {
@@ -51,7 +51,7 @@ def test_after_a_consent_a_capture_that_was_refused_is_run_again_and_proposed(fa
     ordered = fabric.captures.rerun(people.reviewer, capture_id, "consent_changed")
     assert (ordered.number, ordered.by, ordered.reason) == (2, "boris", "consent_changed")
     assert [one.state for one in fabric.captures.list(people.auditor)] == ["waiting"]
-    assert worked(fabric, people.tenant_id) >= 1
+    assert run_worker(fabric, people.tenant_id) >= 1
     (item,) = fabric.queue.list(people.reviewer)
     assert (item.candidate.text, item.candidate.capture_id) == (SECRET["text"], capture_id)
     found = fabric.captures.get(people.reviewer, capture_id)
@@ -62,7 +62,7 @@ def test_after_a_consent_a_capture_that_was_refused_is_run_again_and_proposed(fa
     ]
     assert [(one.consolidation, one.latest) for one in found.refusals] == [(1, False)]
     assert fabric.refusals.list(people.reviewer, latest=True) == []
-    assert told(fabric, people, "rerun") == [{"capture_id": capture_id, "number": 2, "reason": "consent_changed"}]
+    assert event_data(fabric, people, "rerun") == [{"capture_id": capture_id, "number": 2, "reason": "consent_changed"}]
 
 
 @pytest.mark.rule("CAP-11", "CAN-9")
@@ -167,7 +167,7 @@ def test_what_was_proposed_directly_and_refused_can_be_run_again_too(fabric: Fab
 
 
 @pytest.mark.rule("CAP-11", "REV-5")
-def test_of_two_who_run_a_capture_again_at_once_one_does_and_the_other_is_told(
+def test_of_two_who_run_a_capture_again_at_once_one_does_and_the_other_gets_an_error(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     capture_id = captured(fabric, people)
@@ -183,7 +183,7 @@ def test_of_two_who_run_a_capture_again_at_once_one_does_and_the_other_is_told(
 
 
 @pytest.mark.rule("CAP-11")
-def test_an_order_that_read_an_old_number_cannot_stand_in_the_way_of_consolidation(
+def test_an_order_that_read_an_old_number_cannot_block_consolidation(
     fabric: Fabric, people: People, as_role: Connect
 ) -> None:
     capture_id = captured(fabric, people)
@@ -296,7 +296,7 @@ def test_what_waits_was_erased_or_is_archived_cannot_be_run_again_and_says_so(
         assert (read.state, read.capture.content.text) == ("archived", SECRET["text"])
         seen = fabric.captures.get(people.reviewer, waiting)
         assert (seen.state, seen.capture, seen.archive) == ("archived", None, read.archive)
-        assert {one["archived"] for one in told(fabric, people, "capture_read")} == {True, False}
+        assert {one["archived"] for one in event_data(fabric, people, "capture_read")} == {True, False}
         with pytest.raises(InvalidInput, match="not known of archived"):
             fabric.captures.list(people.auditor, state="archived", run_id="run_1")
 
@@ -335,7 +335,7 @@ def test_an_auditor_reads_every_capture_and_a_reviewer_what_they_review_each_rea
             fabric.captures.get(others.auditor, reviewed if stranger == people.tenant_id else "cap_none")
     assert fabric.captures.list(others.auditor) == []
     assert fabric.refusals.list(others.auditor) == []
-    assert [one["capture_id"] for one in told(fabric, people, "capture_read")] == [nothing, reviewed]
+    assert [one["capture_id"] for one in event_data(fabric, people, "capture_read")] == [nothing, reviewed]
     readings = [one.actor for one in fabric.events(people.auditor, types=["memory.capture_read"])]
     assert readings == ["anton", "boris"]
     for who in (people.run(), people.author, people.officer, people.admin, people.service):

@@ -1,4 +1,4 @@
-"""What a consent holds up: the memories that its revocation hides, told before it is done."""
+"""The reach of a consent: the memories that its revocation would hide."""
 
 from datetime import timedelta
 from typing import Any
@@ -100,8 +100,8 @@ def test_each_consent_of_a_subject_has_its_own_reach(
     second = fabric.consent.grant(people.officer, subject=SUBJECT, **narrow)
     fabric.consent.grant(people.officer, subject="customer:cust_9", **CONSENT)
     fabric.consent.grant(others.officer, subject=SUBJECT, **CONSENT)
-    told = fabric.consent.reach(people.officer, subject=SUBJECT)
-    assert [(one.root_id, one.memories) for one in told] == [(second.root_id, 0), (first.root_id, 1)]
+    result = fabric.consent.reach(people.officer, subject=SUBJECT)
+    assert [(one.root_id, one.memories) for one in result] == [(second.root_id, 0), (first.root_id, 1)]
     assert fabric.consent.reach(people.officer, subject="customer:nobody") == []
     for wrong in ({}, {"consent_id": first.consent_id, "subject": SUBJECT}):
         with pytest.raises(InvalidInput):
@@ -114,12 +114,12 @@ def test_the_reach_of_a_consent_is_for_those_who_read_the_ledger(
 ) -> None:
     consent = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     fabric.consent.grant(others.officer, subject=SUBJECT, **CONSENT)
-    told: list[str] = []
+    result: list[str] = []
     for consent_id in (consent.consent_id, "cns_0"):
         with pytest.raises(NotFound) as caught:
             fabric.consent.reach(others.officer, consent_id=consent_id)
-        told.append(str(caught.value))
-    assert told == ["consent_id: no such consent"] * 2
+        result.append(str(caught.value))
+    assert result == ["consent_id: no such consent"] * 2
     for asker in (people.reviewer, people.admin, people.author, people.run()):
         with pytest.raises(RoleMissing):
             fabric.consent.reach(asker, consent_id=consent.consent_id)

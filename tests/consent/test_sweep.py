@@ -1,4 +1,4 @@
-"""The pass after a revocation or an expiry: the content goes, a tombstone stays, the number is told."""
+"""The sweep after a revocation or an expiry: content is removed, a tombstone stays, an event has the number."""
 
 from datetime import timedelta
 from typing import Any

@@ -13,9 +13,9 @@ from tests.interfaces.http import RunningServer
 class Browser:
     """The session of a signed-in person."""
 
-    def __init__(self, door: RunningServer, who: Principal) -> None:
-        self._http = httpx2.Client(base_url=door.url, headers={"Accept": "text/html"}, timeout=30)
-        self._http.post("/console/signin", data={"key": door.key(who)})
+    def __init__(self, http_server: RunningServer, who: Principal) -> None:
+        self._http = httpx2.Client(base_url=http_server.url, headers={"Accept": "text/html"}, timeout=30)
+        self._http.post("/console/signin", data={"key": http_server.key(who)})
 
     def get(self, path: str, status: int = 200, **query: Any) -> str:
         answer = self._http.get(f"/console/{path}", params=query or None)

@@ -82,9 +82,9 @@ class Window:
         if not request.url.startswith(f"{self.url}/"):
             self.problems.append(f"asked elsewhere: {request.url}")
 
-    def sign_in(self, door: RunningServer, who: Principal) -> Self:
+    def sign_in(self, http_server: RunningServer, who: Principal) -> Self:
         """Sign in with an API key, without using the sign-in page."""
-        answer = self.context.request.post("/console/signin", form={"key": door.key(who)}, max_redirects=0)
+        answer = self.context.request.post("/console/signin", form={"key": http_server.key(who)}, max_redirects=0)
         assert answer.status == 303, answer.text()
         return self
 
@@ -99,8 +99,8 @@ class Window:
 
     def assert_no_problems(self) -> None:
         """Assert that no problem was reported; clear the list for the next test."""
-        told, self.problems = self.problems, []
-        assert told == [], "\n".join(told)
+        result, self.problems = self.problems, []
+        assert result == [], "\n".join(result)
 
     def check(self, *, widths: tuple[int, ...] = WIDTHS, tabbing: bool = True) -> None:
         """Check names, structure, contrast and layout of the open page, in both schemes and at all widths, and the Tab order."""

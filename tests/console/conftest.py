@@ -18,18 +18,18 @@ SignIn = Callable[[Principal], Browser]
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture
-def signed_in(door: RunningServer) -> Iterator[SignIn]:
+def signed_in(http_server: RunningServer) -> Iterator[SignIn]:
     """Sign somebody in, in a browser without script."""
     browsers: list[Browser] = []
 
     def sign_in(who: Principal) -> Browser:
-        browsers.append(Browser(door, who))
+        browsers.append(Browser(http_server, who))
         return browsers[-1]
 
     yield sign_in

@@ -14,8 +14,8 @@ from muniment.demo.shop import ANTON, BORIS, PETRA, SHOP, TENANT
 from muniment.errors import RoleMissing
 from muniment.model.proposal import Proposal
 from tests.console.chromium import Scheme, Window, chromium
-from tests.served import Served
-from tests.stories import worked
+from tests.server_thread import ServerThread
+from tests.stories import run_worker
 
 ALL = Path("build/screenshots")
 PICTURE = Path("docs/images/console-queue.png")
@@ -35,40 +35,40 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ms") as own:
         home = Path(sys.argv[1]) if sys.argv[1:] else Path(own) / "home"
         demo.play(home, None, lambda _day: None)
-        with Fabric.open(home=home) as near:
-            add_erasure_and_denial(near)
-            worked(near, TENANT)
-            keys = demo.create_tokens(near)
-            pages = pages_of(near)
+        with Fabric.open(home=home) as local:
+            add_erasure_and_denial(local)
+            run_worker(local, TENANT)
+            keys = demo.create_tokens(local)
+            pages = pages_of(local)
         ALL.mkdir(parents=True, exist_ok=True)
-        with Served(lambda: AsyncFabric.open(home=home)) as served, chromium() as browser:
+        with ServerThread(lambda: AsyncFabric.open(home=home)) as served, chromium() as browser:
             for look in LOOKS:
                 photograph(browser, served.url, keys, pages, look)
             picture(browser, served.url, keys["boris"], pages)
     print(f"{len(pages) * len(LOOKS)} pictures in {ALL}, and {PICTURE}")
 
 
-def add_erasure_and_denial(near: Fabric) -> None:
+def add_erasure_and_denial(local: Fabric) -> None:
     """Add what the demo lacks: an erasure and a denied attempt."""
-    if not near.erasures(PETRA, limit=1):
-        near.erase(PETRA, subject=FORGOTTEN)
+    if not local.erasures(PETRA, limit=1):
+        local.erase(PETRA, subject=FORGOTTEN)
     with suppress(RoleMissing):
-        near.erase(BORIS, subject=FORGOTTEN)
+        local.erase(BORIS, subject=FORGOTTEN)
 
 
-def pages_of(near: Fabric) -> dict[str, tuple[str, str]]:
+def pages_of(local: Fabric) -> dict[str, tuple[str, str]]:
     """The viewer and the path of each picture."""
-    queue = near.queue.list(BORIS, limit=100)
+    queue = local.queue.list(BORIS, limit=100)
     spoken = next((one for one in queue if one.candidate.extractor.startswith("message")), queue[0])
-    (newest, *_) = near.memories.list(BORIS, limit=1)
-    ended = next(iter(near.memories.list(BORIS, state="ended", limit=1)), newest)
-    someone = next(one.user_id for one in near.memories.list(BORIS, limit=100) if one.user_id)
+    (newest, *_) = local.memories.list(BORIS, limit=1)
+    ended = next(iter(local.memories.list(BORIS, state="ended", limit=1)), newest)
+    someone = next(one.user_id for one in local.memories.list(BORIS, limit=100) if one.user_id)
     used = next(
-        (one for one in near.memories.list(BORIS, limit=200) if near.trail(BORIS, one.memory_id).recalls), newest
+        (one for one in local.memories.list(BORIS, limit=200) if local.trail(BORIS, one.memory_id).recalls), newest
     )
-    recall = (near.trail(BORIS, used.memory_id).recalls or ("",))[0]
-    subject = near.consent.list(PETRA, limit=1)[0].subject
-    refs = [one.ref for one in near.packs.list(ANTON)]
+    recall = (local.trail(BORIS, used.memory_id).recalls or ("",))[0]
+    subject = local.consent.list(PETRA, limit=1)[0].subject
+    refs = [one.ref for one in local.packs.list(ANTON)]
     return {
         "signin": ("", "signin"),
         "queue": ("boris", "queue"),
@@ -83,7 +83,7 @@ def pages_of(near: Fabric) -> dict[str, tuple[str, str]]:
         "memory": ("boris", f"memory/{used.memory_id}"),
         "memory-ended": ("boris", f"memory/{ended.memory_id}"),
         "memory-over-time": ("boris", f"memory/over-time?user_id={quote(someone)}"),
-        "memory-difference": ("boris", "memory/over-time?since=" + _month_ago(near)),
+        "memory-difference": ("boris", "memory/over-time?since=" + _month_ago(local)),
         "memory-graph": ("boris", f"memory/graph?entity={SHOP['relations'][0][0]}&hops=2"),
         "why": ("anton", f"why?memory_id={used.memory_id}"),
         "why-explained": ("anton", f"why?memory_id={used.memory_id}&recall_id={recall}"),
@@ -116,8 +116,8 @@ def _contradicting(queue: list[Proposal]) -> Proposal:
     return next((one for one in queue if one.contradiction_check.verdict == "contradicts"), queue[0])
 
 
-def _month_ago(near: Fabric) -> str:
-    now = near._fabric.access.now()  # pyright: ignore[reportPrivateUsage]
+def _month_ago(local: Fabric) -> str:
+    now = local._fabric.access.now()  # pyright: ignore[reportPrivateUsage]
     return quote(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0).isoformat())
 
 

@@ -42,10 +42,10 @@ def kinds(page: str) -> list[str]:
 
 @pytest.mark.rule("AUD-1")
 def test_the_log_is_read_latest_first_by_type_actor_and_id(
-    auditor: Browser, door: RunningServer, people: People
+    auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(door.near, people)
-    door.near.retract(people.second_reviewer, memory_id, reason="wrong")
+    memory_id = promoted(http_server.local, people)
+    http_server.local.retract(people.second_reviewer, memory_id, reason="wrong")
     everything = kinds(auditor.get("audit"))
     assert everything[0] == "retracted"
     assert everything.index("promoted") < everything.index("proposed") < everything.index("captured")
@@ -58,7 +58,7 @@ def test_the_log_is_read_latest_first_by_type_actor_and_id(
     auditor.get("audit", 400, about="x" * 2000)
 
 
-def test_a_moment_of_an_event_is_told_as_any_other_and_what_is_none_stays_as_it_is() -> None:
+def test_a_time_in_an_event_is_shown_like_any_other_and_other_texts_stay_as_they_are() -> None:
     assert parsed_time("2026-01-08T10:00:00+01:00") == time(datetime(2026, 1, 8, 9, tzinfo=UTC))
     assert [parsed_time(one) for one in ("<b>soon</b>", "2026-01-08T10:00:00")] == [
         "<b>soon</b>",
@@ -66,9 +66,11 @@ def test_a_moment_of_an_event_is_told_as_any_other_and_what_is_none_stays_as_it_
     ]
 
 
-def test_a_long_log_comes_page_by_page_and_nothing_twice(auditor: Browser, door: RunningServer, people: People) -> None:
+def test_a_long_log_comes_page_by_page_and_nothing_twice(
+    auditor: Browser, http_server: RunningServer, people: People
+) -> None:
     for number in range(60):
-        door.near.capture(people.service, kind="statement", text=f"fact {number}", classification="INTERNAL")
+        http_server.local.capture(people.service, kind="statement", text=f"fact {number}", classification="INTERNAL")
     first = auditor.get("audit", type="memory.captured")
     assert len(kinds(first)) == 50
     more = first.partition("before=")[2].partition('"')[0]
@@ -83,26 +85,26 @@ def test_a_long_log_comes_page_by_page_and_nothing_twice(auditor: Browser, door:
 
 
 @pytest.mark.rule("AUD-3")
-def test_what_was_denied_stands_apart(auditor: Browser, door: RunningServer, people: People) -> None:
+def test_denied_attempts_are_listed_separately(auditor: Browser, http_server: RunningServer, people: People) -> None:
     assert "No security events" in auditor.get("audit/security")
-    promoted(door.near, people)
+    promoted(http_server.local, people)
     with pytest.raises(RoleMissing):
-        door.near.queue.list(people.officer)
+        http_server.local.queue.list(people.officer)
     page = auditor.get("audit/security")
     assert kinds(page) == ["security"]
     assert {"petra", "role_missing", "read_queue"} <= set(words(page).split())
 
 
 @pytest.mark.rule("AUD-2")
-def test_the_chain_is_verified_and_every_break_is_told_at_its_place(
-    auditor: Browser, door: RunningServer, people: People, tamper: Callable[[str], None]
+def test_the_chain_is_verified_and_every_break_is_reported_at_its_place(
+    auditor: Browser, http_server: RunningServer, people: People, tamper: Callable[[str], None]
 ) -> None:
     assert "Nothing is sealed yet" in auditor.get("audit/chain")
     auditor.get("audit/head.json", 404)
-    promoted(door.near, people)
-    door.near.seal(people.tenant_id)
+    promoted(http_server.local, people)
+    http_server.local.seal(people.tenant_id)
     head = auditor.get("audit/head.json")
-    assert json.loads(head) == door.near.chain_head(people.auditor).model_dump(mode="json")
+    assert json.loads(head) == http_server.local.chain_head(people.auditor).model_dump(mode="json")
     holds = auditor.post("audit/chain", head=head)
     assert (holds.status_code, "The chain is intact" in holds.text) == (200, True)
 
@@ -115,10 +117,10 @@ def test_the_chain_is_verified_and_every_break_is_told_at_its_place(
 
 @pytest.mark.rule("AUD-4")
 def test_a_row_that_is_not_what_the_log_says_is_named(
-    auditor: Browser, door: RunningServer, people: People, tamper: Callable[[str], None]
+    auditor: Browser, http_server: RunningServer, people: People, tamper: Callable[[str], None]
 ) -> None:
-    memory = promoted(door.near, people)
-    door.near.seal(people.tenant_id)
+    memory = promoted(http_server.local, people)
+    http_server.local.seal(people.tenant_id)
     assert "rows match the log from sequence 1 on" in words(auditor.post("audit/chain").text)
     tamper("UPDATE memories SET approver = 'eve' WHERE tenant_id = :tenant")
     broken = auditor.post("audit/chain").text
@@ -126,22 +128,22 @@ def test_a_row_that_is_not_what_the_log_says_is_named(
     assert f"memories {memory} it is not what was written" in " ".join(words(broken).split())
 
 
-def test_a_head_that_is_none_is_told_beside_the_form(auditor: Browser) -> None:
+def test_an_invalid_head_is_reported_beside_the_form(auditor: Browser) -> None:
     for wrong in ("not json", "[1]", '{"batch": 1}'):
         answer = auditor.post("audit/chain", head=wrong)
         assert (answer.status_code, 'role="alert"' in answer.text) == (400, True)
         assert words(f"<p>{wrong}</p>") in words(answer.text)
 
 
-def test_a_script_is_told_how_far_it_is_and_then_the_page(
-    auditor: Browser, door: RunningServer, people: People
+def test_a_script_gets_the_progress_and_then_the_page(
+    auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
-    promoted(door.near, people)
-    door.near.seal(people.tenant_id)
+    promoted(http_server.local, people)
+    http_server.local.seal(people.tenant_id)
     answer = auditor.post("audit/chain", accept="application/x-ndjson")
     assert answer.headers["content-type"] == "application/x-ndjson"
     lines = [json.loads(line) for line in answer.text.splitlines()]
-    events = len(door.near.events(people.auditor))
+    events = len(http_server.local.events(people.auditor))
     assert lines[0] == {"done": lines[0]["done"], "total": lines[0]["total"]}
     assert lines[-2]["done"] == lines[-2]["total"] <= events
     assert "The chain is intact" in lines[-1]["page"]
@@ -183,14 +185,14 @@ def test_archives_are_listed_and_looked_at(server: TestServer, database: str, pe
     document = builtin_pack().document()
     document["pack_meta"] |= {"id": "acme.archives"}
     document["memory_layer"]["retention"] |= {"captures": {"statement": "30d"}, "archives": "365d"}
-    with RunningServer(server, database, pack=load_pack(json.dumps(document)), archives=tmp_path) as door:
-        early = Browser(door, people.auditor)
+    with RunningServer(server, database, pack=load_pack(json.dumps(document)), archives=tmp_path) as http_server:
+        early = Browser(http_server, people.auditor)
         assert "No archives" in early.get("audit/archives")
-        promoted(door.near, people)
-        door.clock.advance(days=31)
-        run_job(door.near, "compact", people.tenant_id)
-        (archive,) = door.near.archives(people.auditor)
-        auditor = Browser(door, people.auditor)
+        promoted(http_server.local, people)
+        http_server.clock.advance(days=31)
+        run_job(http_server.local, "compact", people.tenant_id)
+        (archive,) = http_server.local.archives(people.auditor)
+        auditor = Browser(http_server, people.auditor)
         listed = auditor.get("audit/archives")
         assert f'data-archive="{archive.archive_id}"' in listed
         assert archive.digest in listed
@@ -206,12 +208,12 @@ def test_archives_are_listed_and_looked_at(server: TestServer, database: str, pe
         auditor.close()
 
 
-def test_what_was_written_at_once_by_the_hundred_is_told_and_shown_when_asked_for(
-    auditor: Browser, door: RunningServer, people: People
+def test_hundreds_of_events_of_one_transaction_are_counted_and_shown_on_request(
+    auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
     said = [{"kind": "statement", "text": f"parcel {n} is late", "classification": "INTERNAL"} for n in range(120)]
-    door.near.capture_many(people.service, said)
-    door.near.consolidate(people.tenant_id)
+    http_server.local.capture_many(people.service, said)
+    http_server.local.consolidate(people.tenant_id)
     page = auditor.get("audit", type="memory.proposed")
     assert page.count("data-event=") == 75
     assert 'data-left="45"' in page
@@ -220,24 +222,24 @@ def test_what_was_written_at_once_by_the_hundred_is_told_and_shown_when_asked_fo
 
 @pytest.mark.rule("AUD-1")
 def test_a_memorys_trail_goes_back_to_its_capture_and_hostile_words_stay_words(
-    auditor: Browser, door: RunningServer, people: People, others: People
+    auditor: Browser, http_server: RunningServer, people: People, others: People
 ) -> None:
-    memory_id = promoted(door.near, people, HOSTILE)
-    recall = door.near.recall(people.run())
+    memory_id = promoted(http_server.local, people, HOSTILE)
+    recall = http_server.local.recall(people.run())
     page = auditor.get("audit/trail", memory_id=memory_id)
     assert "<script>alert" not in page
     assert HOSTILE in words(page)
-    trail = door.near.trail(people.auditor, memory_id)
+    trail = http_server.local.trail(people.auditor, memory_id)
     assert trail.capture is not None
     ids = (trail.capture.capture_id, trail.memory.proposal_id, trail.memory.verdict_id, recall.recall_id)
     assert all(one in page for one in ids)
-    theirs = promoted(door.near, others)
+    theirs = promoted(http_server.local, others)
     nothing = auditor.get("audit/trail", 404, memory_id="pm_nothing")
     assert auditor.get("audit/trail", 404, memory_id=theirs).replace(theirs, "pm_nothing") == nothing
 
 
-def test_only_an_auditor_is_let_in(door: RunningServer, people: People) -> None:
-    reviewer = Browser(door, people.reviewer)
+def test_only_an_auditor_is_let_in(http_server: RunningServer, people: People) -> None:
+    reviewer = Browser(http_server, people.reviewer)
     for path in ("audit", "audit/security", "audit/chain", "audit/head.json", "audit/archives", "audit/trail"):
         reviewer.get(path, 403)
     assert reviewer.post("audit/chain").status_code == 403

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from muniment.testing import People
 from tests.console.conftest import OpenWindow
 from tests.interfaces.http import RunningServer
-from tests.stories import CONSENT, KEY, promoted, proposed, texts, worked
+from tests.stories import CONSENT, KEY, promoted, proposed, run_worker, texts
 
 SUBJECT = "customer:cust_1"
 
@@ -31,8 +31,8 @@ def test_a_consent_is_granted_renewed_and_revoked(open_window: OpenWindow, site:
     page.get_by_label("Valid until").fill(until.strftime("%Y-%m-%dT%H:%M"))
     page.get_by_role("button", name="Record").click()
     window.toast("Consent recorded")
-    promoted(site.near, people, classification="PII", subject=SUBJECT)
-    assert texts(site.near, people.run())
+    promoted(site.local, people, classification="PII", subject=SUBJECT)
+    assert texts(site.local, people.run())
     page.get_by_role("link", name="Renew").click()
     expect(page.get_by_label("Basis")).to_have_value("opt_in")
     page.get_by_role("button", name="Renew").click()
@@ -42,14 +42,14 @@ def test_a_consent_is_granted_renewed_and_revoked(open_window: OpenWindow, site:
     page.get_by_label("Evidence of the revocation").fill("ticket:4711")
     page.get_by_role("button", name="Revoke this consent").click()
     window.toast("Consent revoked")
-    assert texts(site.near, people.run()) == []
-    assert len(site.near.consent.list(people.officer, subject=SUBJECT)) == 3
+    assert texts(site.local, people.run()) == []
+    assert len(site.local.consent.list(people.officer, subject=SUBJECT)) == 3
 
 
 def test_a_person_is_erased_only_once_their_id_was_typed(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    promoted(site.near, people, "grey-parrot", subject=SUBJECT)
+    promoted(site.local, people, "grey-parrot", subject=SUBJECT)
     window = open_window(people.officer)
     page = window.go("erasures")
     page.get_by_label("Subject").fill(SUBJECT)
@@ -62,7 +62,7 @@ def test_a_person_is_erased_only_once_their_id_was_typed(
     page.get_by_label("to confirm").fill(SUBJECT)
     erase.click()
     expect(page.locator("[data-receipt]")).to_contain_text("1 erased")
-    assert texts(site.near, people.run()) == []
+    assert texts(site.local, people.run()) == []
     expect(page.locator("[data-erasure]")).to_have_count(1)
 
 
@@ -70,8 +70,8 @@ def test_a_person_is_erased_only_once_their_id_was_typed(
 def test_the_log_is_narrowed_and_the_chain_verified_in_place(
     open_window: OpenWindow, site: RunningServer, people: People, tmp_path: Path
 ) -> None:
-    promoted(site.near, people)
-    worked(site.near, people.tenant_id)
+    promoted(site.local, people)
+    run_worker(site.local, people.tenant_id)
     window = open_window(people.auditor)
     page = window.go("audit")
     page.get_by_label("Event", exact=True).select_option("memory.promoted")
@@ -98,10 +98,10 @@ def test_the_log_is_narrowed_and_the_chain_verified_in_place(
 
 
 @pytest.mark.rule("AUD-3")
-def test_denied_attempts_and_the_papers_of_a_memory_are_a_click_away(
+def test_denied_attempts_and_the_provenance_of_a_memory_are_a_click_away(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    memory = promoted(site.near, people)
+    memory = promoted(site.local, people)
     stranger = open_window(people.officer)
     stranger.go("queue", 403)
     window = open_window(people.auditor)
@@ -116,8 +116,8 @@ def test_denied_attempts_and_the_papers_of_a_memory_are_a_click_away(
 def test_the_charts_of_a_window_can_be_read_as_tables(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    promoted(site.near, people)
-    proposed(site.near, people.run(), **KEY | {"predicate": "eats"}, value="rye")
+    promoted(site.local, people)
+    proposed(site.local, people.run(), **KEY | {"predicate": "eats"}, value="rye")
     window = open_window(people.person("rita", "auditor", "admin"))
     page = window.go("metrics")
     expect(page.locator("[data-figure] svg").first).to_be_visible()
@@ -134,9 +134,9 @@ def test_the_charts_of_a_window_can_be_read_as_tables(
 def test_a_pack_is_registered_compared_and_tried_on_history(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    site.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
-    site.near.capture(people.run(), kind="message", text="I prefer email.", classification="INTERNAL")
-    worked(site.near, people.tenant_id)
+    site.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    site.local.capture(people.run(), kind="message", text="I prefer email.", classification="INTERNAL")
+    run_worker(site.local, people.tenant_id)
     window = open_window(people.admin)
     page = window.go("packs/new")
     text = page.get_by_label("Pack (YAML or JSON)")

@@ -18,4 +18,4 @@ def test_a_capture_is_run_again_by_keyboard(open_window: OpenWindow, site: Runni
     window.press("Enter")
     page.wait_for_url(f"**/console/captures/{capture_id}*")
     assert page.get_by_text("Queued for consolidation 2").is_visible()
-    assert site.near.captures.list(people.auditor)[0].state == "waiting"
+    assert site.local.captures.list(people.auditor)[0].state == "waiting"

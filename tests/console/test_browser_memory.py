@@ -20,10 +20,10 @@ def shown(page: Page) -> list[str | None]:
 def test_memories_are_searched_and_one_is_opened_with_its_whole_life(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    item = proposed(site.near, people.run(), write_class="statement", text="the harbour office closes at noon")
-    harbour = site.near.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
-    promoted(site.near, people, "tea", predicate="drinks")
-    site.near.recall(people.run(), query="harbour")
+    item = proposed(site.local, people.run(), write_class="statement", text="the harbour office closes at noon")
+    harbour = site.local.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
+    promoted(site.local, people, "tea", predicate="drinks")
+    site.local.recall(people.run(), query="harbour")
     window = open_window(people.reviewer)
     page = window.go("memory")
     assert len(shown(page)) == 2
@@ -52,11 +52,11 @@ def test_memories_are_searched_and_one_is_opened_with_its_whole_life(
 def test_the_slider_goes_from_change_to_change_by_keyboard(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    first = promoted(site.near, people, "email")
+    first = promoted(site.local, people, "email")
     site.clock.advance(hours=1)
-    second = promoted(site.near, people, "tea", predicate="drinks")
+    second = promoted(site.local, people, "tea", predicate="drinks")
     site.clock.advance(hours=1)
-    site.near.retract(people.reviewer, first, reason="deprecated")
+    site.local.retract(people.reviewer, first, reason="deprecated")
     site.clock.advance(hours=1)
     window = open_window(people.reviewer)
     page = window.go("memory/over-time?user_id=cust_1")
@@ -80,12 +80,12 @@ def test_the_slider_goes_from_change_to_change_by_keyboard(
 def test_two_moments_are_compared_in_the_viewers_own_time(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    first = promoted(site.near, people, "email")
+    first = promoted(site.local, people, "email")
     site.clock.advance(hours=1)
     since = site.clock.now
     site.clock.advance(hours=1)
-    second = promoted(site.near, people, "tea", predicate="drinks")
-    site.near.retract(people.reviewer, first, reason="deprecated")
+    second = promoted(site.local, people, "tea", predicate="drinks")
+    site.local.retract(people.reviewer, first, reason="deprecated")
     site.clock.advance(minutes=1)
     window = open_window(people.reviewer)
     page = window.go("memory/over-time?user_id=cust_1")
@@ -100,8 +100,8 @@ def test_two_moments_are_compared_in_the_viewers_own_time(
 
 
 def test_the_graph_leads_from_entity_to_entity(open_window: OpenWindow, site: RunningServer, people: People) -> None:
-    promoted(site.near, people, "company:acme", predicate="works_at")
-    promoted(site.near, people, "company:globex", entity="company:acme", predicate="part_of")
+    promoted(site.local, people, "company:acme", predicate="works_at")
+    promoted(site.local, people, "company:globex", entity="company:acme", predicate="part_of")
     window = open_window(people.reviewer)
     page = window.go(f"memory/graph?entity={SUBJECT}")
     expect(page.locator("[data-node]")).to_have_count(2)
@@ -115,8 +115,8 @@ def test_the_graph_leads_from_entity_to_entity(open_window: OpenWindow, site: Ru
 def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    memory = promoted(site.near, people)
-    site.near.recall(people.run())
+    memory = promoted(site.local, people)
+    site.local.recall(people.run())
     both = people.person("rita", "reviewer", "auditor")
     window = open_window(both)
     page = window.go(f"memory/{memory}")
@@ -140,10 +140,10 @@ def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
 def test_a_recall_is_picked_from_the_latest_and_leads_to_why_and_to_its_replay(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    memory = promoted(site.near, people)
-    recall = site.near.recall(people.run(run_id="r1")).recall_id
+    memory = promoted(site.local, people)
+    recall = site.local.recall(people.run(run_id="r1")).recall_id
     site.clock.advance(minutes=1)
-    site.near.recall(people.run("cust_2", run_id="r2"))
+    site.local.recall(people.run("cust_2", run_id="r2"))
     window = open_window(people.person("rita", "reviewer", "auditor"))
     page = window.go("why")
     expect(page.locator("tr[data-recall]")).to_have_count(2)

@@ -9,14 +9,14 @@ from muniment.testing import People
 from tests.console.chromium import Window
 from tests.console.conftest import OpenWindow
 from tests.interfaces.http import RunningServer
-from tests.stories import KEY, promoted, proposed, worked
+from tests.stories import KEY, promoted, proposed, run_worker
 
 SUBJECT = "customer:cust_1"
 
 
 def waiting(site: RunningServer, people: People, value: Any = "email", **fields: Any) -> str:
     site.clock.advance(seconds=1)
-    return proposed(site.near, people.run(), **(KEY | {"value": value} | fields)).proposal_id
+    return proposed(site.local, people.run(), **(KEY | {"value": value} | fields)).proposal_id
 
 
 def some(site: RunningServer, people: People, count: int) -> list[str]:
@@ -24,7 +24,7 @@ def some(site: RunningServer, people: People, count: int) -> list[str]:
 
 
 def status(site: RunningServer, people: People, proposal_id: str) -> str:
-    return site.near.queue.get(people.reviewer, proposal_id).status
+    return site.local.queue.get(people.reviewer, proposal_id).status
 
 
 def rows(page: Page) -> Any:
@@ -93,9 +93,9 @@ def test_a_proposal_is_opened_beside_its_evidence_and_approved_after_a_way_back(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     text = "Hello there. I prefer email over phone calls. Thank you!"
-    site.near.capture(people.run(), kind="message", text=text, classification="INTERNAL")
-    worked(site.near, people.tenant_id)
-    (item,) = site.near.queue.list(people.reviewer)
+    site.local.capture(people.run(), kind="message", text=text, classification="INTERNAL")
+    run_worker(site.local, people.tenant_id)
+    (item,) = site.local.queue.list(people.reviewer)
     window = open_window(people.reviewer)
     page = window.page
     page.clock.install()
@@ -122,7 +122,7 @@ def test_a_proposal_is_opened_beside_its_evidence_and_approved_after_a_way_back(
 def test_an_edit_is_checked_by_the_gates_while_it_is_typed(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    site.near.queue.reject(people.second_reviewer, waiting(site, people, "fax"), reason="wrong")
+    site.local.queue.reject(people.second_reviewer, waiting(site, people, "fax"), reason="wrong")
     item = waiting(site, people)
     window = open_window(people.reviewer)
     page = window.go(f"queue/{item}#edit")
@@ -160,7 +160,7 @@ def test_it_is_rejected_with_a_reason_and_the_next_one_comes(
     page.get_by_role("button", name="Reject", exact=True).click()
     held(window)
     expect(page.locator(f"[data-proposal={second}]")).to_be_visible()
-    found = site.near.queue.get(people.reviewer, first)
+    found = site.local.queue.get(people.reviewer, first)
     assert (found.status, found.verdicts[-1].reason) == ("rejected", "wrong")
 
 
@@ -178,7 +178,7 @@ def test_tier_and_priority_are_overridden_and_it_is_assigned(
     window.toast("Tier and priority updated")
     window.press("s")
     window.toast("Assigned to boris")
-    found = site.near.queue.get(people.reviewer, item)
+    found = site.local.queue.get(people.reviewer, item)
     assert (found.tier_target, found.priority, found.assignee) == ("durable", 0.9, "boris")
     page.get_by_role("button", name="Unassign").click()
     window.toast("Released")
@@ -336,7 +336,7 @@ def test_two_people_on_one_proposal_see_each_other_and_who_was_first(
     boris.page.clock.fast_forward(10_100)
     expect(boris.page.get_by_text("clara is also looking at this")).to_be_visible()
     boris.press("a")
-    site.near.queue.reject(people.second_reviewer, item, reason="wrong")
+    site.local.queue.reject(people.second_reviewer, item, reason="wrong")
     boris.expected_statuses |= {409, 412}
     held(boris)
     boris.toast("someone acted first: clara rejected it (wrong). Your action was not applied")
@@ -348,7 +348,7 @@ def test_two_people_on_one_proposal_see_each_other_and_who_was_first(
 def test_a_contradiction_is_settled_beside_both_sides(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
-    old = promoted(site.near, people, "post", predicate="prefers_reply")
+    old = promoted(site.local, people, "post", predicate="prefers_reply")
     incoming = waiting(site, people, "fax", predicate="prefers_reply")
     window, other = open_window(people.reviewer), open_window(people.second_reviewer)
     page = window.go("contradictions")
@@ -370,5 +370,5 @@ def test_a_contradiction_is_settled_beside_both_sides(
     window.toast("Resolved")
     expect(page.get_by_role("heading", name="No contradictions")).to_be_visible()
     expect(other.page.get_by_text("Someone has just resolved this.")).to_be_visible()
-    assert site.near.get(people.reviewer, old).superseded_by is not None
+    assert site.local.get(people.reviewer, old).superseded_by is not None
     assert status(site, people, incoming) == "promoted"

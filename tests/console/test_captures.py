@@ -8,7 +8,7 @@ from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.console.conftest import SignIn
 from tests.interfaces.http import RunningServer
-from tests.stories import CONSENT, told
+from tests.stories import CONSENT, event_data
 
 SUBJECT = "customer:cust_1"
 SECRET: dict[str, Any] = {
@@ -19,29 +19,29 @@ SECRET: dict[str, Any] = {
 }
 
 
-def refused(door: RunningServer, people: People, **fields: Any) -> str:
-    capture_id = door.near.capture(people.run(), **SECRET | fields).capture_id
-    door.near.consolidate(people.tenant_id)
+def refused(http_server: RunningServer, people: People, **fields: Any) -> str:
+    capture_id = http_server.local.capture(people.run(), **SECRET | fields).capture_id
+    http_server.local.consolidate(people.tenant_id)
     return capture_id
 
 
 @pytest.mark.rule("CAP-11", "CAN-5")
 def test_refusals_have_a_page_with_gate_and_reason_and_a_way_to_run_the_capture_again(
-    reviewer: Browser, door: RunningServer, people: People
+    reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
     assert "No refusals" in reviewer.get("captures/refusals")
-    capture_id = refused(door, people)
+    capture_id = refused(http_server, people)
     shown = reviewer.get("captures/refusals")
     assert "consent missing" in words(shown)
     assert "bees" not in shown
     assert f"/console/captures/{capture_id}/rerun" in shown
     assert "No matches" in reviewer.get("captures/refusals", gate="trust")
-    door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     answer = reviewer.post(f"captures/{capture_id}/rerun", reason="consent_changed")
     assert answer.status_code == 303
     assert reviewer.post(f"captures/{capture_id}/rerun").status_code == 409
-    door.near.consolidate(people.tenant_id)
-    (item,) = door.near.queue.list(people.reviewer)
+    http_server.local.consolidate(people.tenant_id)
+    (item,) = http_server.local.queue.list(people.reviewer)
     page = reviewer.get(f"captures/{capture_id}")
     assert f"/console/queue/{item.proposal_id}" in page
     assert "requested by boris : consent changed" in words(page)
@@ -54,21 +54,24 @@ def test_refusals_have_a_page_with_gate_and_reason_and_a_way_to_run_the_capture_
 
 @pytest.mark.rule("CAP-11", "ISO-5")
 def test_a_capture_is_read_on_a_page_of_its_own_and_that_is_recorded(
-    reviewer: Browser, auditor: Browser, signed_in: SignIn, door: RunningServer, people: People
+    reviewer: Browser, auditor: Browser, signed_in: SignIn, http_server: RunningServer, people: People
 ) -> None:
-    capture_id = refused(door, people)
-    nothing = refused(door, people, kind="message", text="Hello there", classification="PUBLIC")
+    capture_id = refused(http_server, people)
+    nothing = refused(http_server, people, kind="message", text="Hello there", classification="PUBLIC")
     listed = auditor.get("captures")
     assert listed.index(nothing) < listed.index(capture_id)
     assert nothing not in reviewer.get("captures")
     assert "bees" not in listed
-    assert told(door.near, people, "capture_read") == []
+    assert event_data(http_server.local, people, "capture_read") == []
     page = auditor.get(f"captures/{capture_id}")
     assert "keeps &lt;b&gt;bees&lt;/b&gt;" in page
     assert "Run again" not in page, "an auditor changes nothing"
     assert "Run again" in reviewer.get(f"captures/{capture_id}")
     reviewer.get(f"captures/{nothing}", 404)
-    assert [one["capture_id"] for one in told(door.near, people, "capture_read")] == [capture_id, capture_id]
+    assert [one["capture_id"] for one in event_data(http_server.local, people, "capture_read")] == [
+        capture_id,
+        capture_id,
+    ]
     assert "No matches" in auditor.get("captures", subject="customer:nobody")
     assert nothing in auditor.get("captures", kind="message", state="processed")
     auditor.get("captures", 400, state="nonsense")
@@ -82,11 +85,11 @@ def test_a_capture_is_read_on_a_page_of_its_own_and_that_is_recorded(
 
 @pytest.mark.rule("CAP-11")
 def test_long_lists_of_captures_and_refusals_come_page_by_page(
-    auditor: Browser, door: RunningServer, people: People
+    auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
     items = [SECRET | {"text": f"fact {n}"} for n in range(60)]
-    ids = [one.capture_id for one in door.near.capture_many(people.run(), items)]
-    door.near.consolidate(people.tenant_id)
+    ids = [one.capture_id for one in http_server.local.capture_many(people.run(), items)]
+    http_server.local.consolidate(people.tenant_id)
     for path in ("captures", "captures/refusals"):
         first = auditor.get(path)
         last = first.partition("after=")[2].partition('"')[0]

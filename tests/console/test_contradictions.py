@@ -12,12 +12,12 @@ from tests.interfaces.http import RunningServer
 from tests.stories import KEY, promoted, proposed
 
 
-def open_contradiction(door: RunningServer, people: People, predicate: str = "prefers_channel") -> Contradiction:
-    door.clock.advance(seconds=1)
+def open_contradiction(http_server: RunningServer, people: People, predicate: str = "prefers_channel") -> Contradiction:
+    http_server.clock.advance(seconds=1)
     key = KEY | {"predicate": predicate}
-    promoted(door.near, people, "email", **key)
-    item = proposed(door.near, people.run(), **key, value="<b>phone</b>")
-    (found,) = door.near.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
+    promoted(http_server.local, people, "email", **key)
+    item = proposed(http_server.local, people.run(), **key, value="<b>phone</b>")
+    (found,) = http_server.local.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
     return found
 
 
@@ -25,16 +25,16 @@ def picks(page: str) -> list[str]:
     return re.findall(r'data-pick="(ctr_\w+)"', page)
 
 
-def after(door: RunningServer, people: People, one: Contradiction) -> Contradiction:
-    found = door.near.contradictions.list(people.reviewer, closed=True)
+def after(http_server: RunningServer, people: People, one: Contradiction) -> Contradiction:
+    found = http_server.local.contradictions.list(people.reviewer, closed=True)
     return next(each for each in found if each.contradiction_id == one.contradiction_id)
 
 
-def test_the_oldest_comes_first_with_both_sides_and_their_papers(
-    door: RunningServer, reviewer: Browser, people: People, monkeypatch: pytest.MonkeyPatch
+def test_the_oldest_comes_first_with_both_sides_and_their_provenance(
+    http_server: RunningServer, reviewer: Browser, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "No contradictions" in reviewer.get("contradictions")
-    first, second = open_contradiction(door, people), open_contradiction(door, people, "prefers_reply")
+    first, second = open_contradiction(http_server, people), open_contradiction(http_server, people, "prefers_reply")
     page = reviewer.get("contradictions")
     assert picks(page) == [first.contradiction_id, second.contradiction_id]
     assert f'data-contradiction="{first.contradiction_id}"' in page
@@ -52,7 +52,7 @@ def test_the_oldest_comes_first_with_both_sides_and_their_papers(
 
 
 @pytest.mark.rule("CTR-5")
-def test_each_way_settles_it(door: RunningServer, reviewer: Browser, people: People) -> None:
+def test_each_way_settles_it(http_server: RunningServer, reviewer: Browser, people: People) -> None:
     ways: dict[str, tuple[dict[str, str], str]] = {
         "supersede": ({"keep": "incoming", "existing": "left=aside"}, "superseded"),
         "coexist": ({"existing": "region=de", "incoming": "region=at, channel = web"}, "coexist"),
@@ -60,10 +60,10 @@ def test_each_way_settles_it(door: RunningServer, reviewer: Browser, people: Peo
         "retract": ({"keep": "existing"}, "blocked"),
     }
     for number, (way, (fields, outcome)) in enumerate(ways.items()):
-        one = open_contradiction(door, people, f"likes_{number}")
+        one = open_contradiction(http_server, people, f"likes_{number}")
         answer = reviewer.post(f"contradictions/{one.contradiction_id}/resolve", way=way, note="called them", **fields)
         assert answer.status_code == 303, words(answer.text)
-        settled = after(door, people, one)
+        settled = after(http_server, people, one)
         assert (settled.open, settled.outcome, settled.resolved_by) == (False, outcome, "boris")
     assert picks(reviewer.get("contradictions")) == []
     page = reviewer.get("contradictions", closed="yes")
@@ -71,10 +71,10 @@ def test_each_way_settles_it(door: RunningServer, reviewer: Browser, people: Peo
     assert "way" not in page
 
 
-def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
-    door: RunningServer, reviewer: Browser, people: People
+def test_what_is_wrong_is_reported_beside_the_form_and_what_was_typed_is_kept(
+    http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
-    one = open_contradiction(door, people)
+    one = open_contradiction(http_server, people)
     place = f"contradictions/{one.contradiction_id}/resolve"
     wrong: list[tuple[dict[str, str], str]] = [
         ({}, "choose how to settle it"),
@@ -85,33 +85,35 @@ def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
         ),
         ({"way": "coexist", "existing": "region=de"}, "is required to coexist"),
     ]
-    for fields, told in wrong:
+    for fields, result in wrong:
         answer = reviewer.post(place, note="typed before", **fields)
         assert answer.status_code == 422
-        assert told in answer.text.partition('role="alert">')[2].partition("</p>")[0]
+        assert result in answer.text.partition('role="alert">')[2].partition("</p>")[0]
         assert "typed before" in answer.text
     assert 'value="in Germany"' in reviewer.post(place, **wrong[2][0]).text
-    assert after(door, people, one).open
+    assert after(http_server, people, one).open
 
 
-def test_who_comes_second_is_told_that_it_is_settled(door: RunningServer, reviewer: Browser, people: People) -> None:
-    one = open_contradiction(door, people)
-    door.near.contradictions.resolve(people.second_reviewer, one.contradiction_id, "block")
+def test_the_second_reviewer_sees_that_it_is_settled(
+    http_server: RunningServer, reviewer: Browser, people: People
+) -> None:
+    one = open_contradiction(http_server, people)
+    http_server.local.contradictions.resolve(people.second_reviewer, one.contradiction_id, "block")
     late = reviewer.post(f"contradictions/{one.contradiction_id}/resolve", way="supersede", keep="incoming")
     assert late.status_code == 409
     assert "was settled before: blocked" in late.text
     assert "by clara" in words(late.text)
 
 
-def test_an_auditor_reads_them_and_settles_none(door: RunningServer, people: People, others: People) -> None:
-    one = open_contradiction(door, people)
-    anton, theirs = Browser(door, people.auditor), Browser(door, others.reviewer)
+def test_an_auditor_reads_them_and_settles_none(http_server: RunningServer, people: People, others: People) -> None:
+    one = open_contradiction(http_server, people)
+    anton, theirs = Browser(http_server, people.auditor), Browser(http_server, others.reviewer)
     page = anton.get("contradictions")
     assert picks(page) == [one.contradiction_id]
     assert "way" not in page
     assert anton.post(f"contradictions/{one.contradiction_id}/resolve", way="block").status_code == 403
     assert picks(theirs.get("contradictions")) == []
     theirs.get(f"contradictions/{one.contradiction_id}", 404)
-    assert after(door, people, one).open
+    assert after(http_server, people, one).open
     for each in (anton, theirs):
         each.close()

@@ -1,4 +1,4 @@
-"""Word differences: both texts are in them whole, and what is told apart is what differs."""
+"""Word differences: both texts are complete in them, and exactly what differs is marked."""
 
 from itertools import pairwise
 from time import process_time
@@ -27,7 +27,7 @@ def test_each_side_is_its_whole_text_and_no_part_is_empty(old: str, new: str) ->
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "result"),
     [
         ("same", "same", [("same", "same")]),
         ("", "", []),
@@ -42,11 +42,11 @@ def test_each_side_is_its_whole_text_and_no_part_is_empty(old: str, new: str) ->
         ("by phone.", "by phone!", [("same", "by phone"), ("gone", "."), ("new", "!")]),
     ],
 )
-def test_what_differs_is_told_word_by_word(old: str, new: str, told: list[tuple[str, str]]) -> None:
-    assert [(part.kind, part.text) for part in differences(old, new)] == told
+def test_differences_are_shown_word_by_word(old: str, new: str, result: list[tuple[str, str]]) -> None:
+    assert [(part.kind, part.text) for part in differences(old, new)] == result
 
 
-def test_long_texts_are_told_apart_by_sentences_and_take_no_longer() -> None:
+def test_long_texts_are_compared_by_sentences_and_take_no_longer() -> None:
     old = "The sun is out. " * 300 + "Rain on Monday. " + "The moon is not. " * 300
     new = "The sun is out. " * 300 + "Snow on Monday. " + "The moon is not! " * 300
     assert ("gone", "Rain") not in [(part.kind, part.text) for part in differences(old, new)]

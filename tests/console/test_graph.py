@@ -27,7 +27,7 @@ def boxes(drawing: Drawing) -> dict[str, tuple[float, float]]:
     return {box.node.entity: (box.x, box.y) for box in drawing.boxes}
 
 
-def test_entities_stand_in_columns_by_their_distance_and_never_on_each_other() -> None:
+def test_entities_are_placed_in_columns_by_their_distance_and_never_overlap() -> None:
     far = [node(f"c:{n}", 2) for n in range(40)]
     graph = Graph(
         nodes=(node("a:0", 0), node("b:0", 1), node("b:1", 1), *far),
@@ -51,7 +51,7 @@ def test_the_same_graph_gives_the_same_drawing_in_whatever_order_it_comes() -> N
     assert [line.path for line in one.lines] == [line.path for line in other.lines]
 
 
-def test_an_entity_stands_near_those_it_is_tied_to() -> None:
+def test_an_entity_is_placed_near_those_it_is_linked_to() -> None:
     graph = Graph(
         nodes=(node("a:0", 0), node("b:1", 1), node("b:2", 1), node("c:x", 2), node("c:y", 2)),
         edges=(edge("a:0", "b:1"), edge("a:0", "b:2"), edge("b:1", "c:y"), edge("b:2", "c:x")),
@@ -152,7 +152,7 @@ def test_a_moment_is_read_in_its_zone_else_in_utc(written: str, meant: datetime 
 
 
 @pytest.mark.parametrize("wrong", ["yesterday", "0001-01-01T00:00+14:00", "2026-13-01T00:00", "٢٠٢٦"])
-def test_what_is_no_moment_is_told_and_shown_as_none(wrong: str) -> None:
+def test_an_invalid_time_is_reported_and_not_shown(wrong: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         parse_time(wrong, "at")
     assert raised.value.field == "at"

@@ -1,4 +1,4 @@
-"""Stored content is hostile: wherever it is shown nothing of it runs, nothing breaks the page, and it stands as written."""
+"""Hostile stored content: wherever it is shown, none of it runs, the page stays whole, and the text is as written."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from muniment.console.visitors import sign_notice
 from muniment.testing import People
 from tests.console.chromium import PAGE_CHECKS, Window
 from tests.interfaces.http import RunningServer
-from tests.stories import CONSENT, promoted, proposed, worked
+from tests.stories import CONSENT, promoted, proposed, run_worker
 
 RUNS = "window.__pwned=1"
 MARKUP = (
@@ -39,58 +39,58 @@ PREDICATE = "p" + "w" * 120
 class Poisoned:
     """A tenant in which every text that anybody can write is meant to do harm."""
 
-    def __init__(self, door: RunningServer) -> None:
+    def __init__(self, http_server: RunningServer) -> None:
         self.people = people = People(f"<script>{RUNS}</script>{uuid4().hex[:12]}{'W' * 60}")
-        near = door.near
+        local = http_server.local
         self.run = people.run(NAME, session_id=NAME, workflow_id=NAME, qualifiers={"region": NAME})
         self.boris = people.person(WHO, "reviewer")
         given: dict[str, Any] = {"entity": ENTITY, "predicate": PREDICATE, "evidence_refs": [NAME, ADDRESS]}
-        self.plain = proposed(near, self.run, **given, value={MARKUP: [TEXT, {"a": LONG}]}).proposal_id
-        near.queue.assign(self.boris, self.plain)
-        self.statement = proposed(near, self.run, write_class="statement", text=TEXT).proposal_id
-        self.whole = proposed(near, self.run, write_class="statement", text=WHOLE).proposal_id
-        near.capture(self.run, kind="message", text=f"I prefer <b>email</b>. {TEXT}", classification="INTERNAL")
-        near.capture(self.run, kind="tool_result", payload={NAME: TEXT}, classification="INTERNAL", origin=NAME)
-        self._remembered(near)
-        self._papers(near)
-        worked(near, people.tenant_id)
+        self.plain = proposed(local, self.run, **given, value={MARKUP: [TEXT, {"a": LONG}]}).proposal_id
+        local.queue.assign(self.boris, self.plain)
+        self.statement = proposed(local, self.run, write_class="statement", text=TEXT).proposal_id
+        self.whole = proposed(local, self.run, write_class="statement", text=WHOLE).proposal_id
+        local.capture(self.run, kind="message", text=f"I prefer <b>email</b>. {TEXT}", classification="INTERNAL")
+        local.capture(self.run, kind="tool_result", payload={NAME: TEXT}, classification="INTERNAL", origin=NAME)
+        self._remembered(local)
+        self._papers(local)
+        run_worker(local, people.tenant_id)
 
-    def _remembered(self, near: Fabric) -> None:
+    def _remembered(self, local: Fabric) -> None:
         people = self.people
-        self.memory = self._approved(near, entity=ENTITY, predicate="says", value=f"{TEXT} one")
-        again = proposed(near, self.run, entity=ENTITY, predicate="says", value=f"{TEXT} two", evidence_refs=[ADDRESS])
-        (found,) = near.contradictions.list(people.reviewer, proposal_id=again.proposal_id)
+        self.memory = self._approved(local, entity=ENTITY, predicate="says", value=f"{TEXT} one")
+        again = proposed(local, self.run, entity=ENTITY, predicate="says", value=f"{TEXT} two", evidence_refs=[ADDRESS])
+        (found,) = local.contradictions.list(people.reviewer, proposal_id=again.proposal_id)
         self.contradicting, self.contradiction = again.proposal_id, found.contradiction_id
-        self.other = self._approved(near, entity=ENTITY, predicate="knows", value="company:" + "v" * 120)
-        self.gone = proposed(near, self.run, entity=ENTITY, predicate="gone", value="x").proposal_id
-        near.queue.reject(self.boris, self.gone, reason=NAME, note=f"{MARKUP} {ADDRESS}")
-        self.recall = near.recall(self.run, query=f"{MARKUP} {ADDRESS}").recall_id
+        self.other = self._approved(local, entity=ENTITY, predicate="knows", value="company:" + "v" * 120)
+        self.gone = proposed(local, self.run, entity=ENTITY, predicate="gone", value="x").proposal_id
+        local.queue.reject(self.boris, self.gone, reason=NAME, note=f"{MARKUP} {ADDRESS}")
+        self.recall = local.recall(self.run, query=f"{MARKUP} {ADDRESS}").recall_id
 
-    def _approved(self, near: Fabric, **fields: Any) -> str:
-        item = proposed(near, self.run, **fields, evidence_refs=[NAME, ADDRESS])
-        done = near.queue.approve(self.boris, item.proposal_id, note=f"{MARKUP} {LONG[:1000]}")
+    def _approved(self, local: Fabric, **fields: Any) -> str:
+        item = proposed(local, self.run, **fields, evidence_refs=[NAME, ADDRESS])
+        done = local.queue.approve(self.boris, item.proposal_id, note=f"{MARKUP} {LONG[:1000]}")
         assert done.memory_id is not None
         return done.memory_id
 
-    def _papers(self, near: Fabric) -> None:
+    def _papers(self, local: Fabric) -> None:
         people = self.people
         officer = people.person(WHO, "privacy_officer")
-        near.consent.grant(
+        local.consent.grant(
             officer,
             subject=ENTITY,
             **(CONSENT | {"purpose": NAME, "basis": NAME}),
             evidence_refs=[NAME, ADDRESS],
-            valid_until=near._fabric.access.now().replace(year=2100),
+            valid_until=local._fabric.access.now().replace(year=2100),
         )
-        promoted(near, people, "x", entity="customer:cust_2", subject="customer:cust_2", user_id=f"{NAME}2")
-        near.erase(officer, subject="customer:cust_2", user_id=f"{NAME}2")
+        promoted(local, people, "x", entity="customer:cust_2", subject="customer:cust_2", user_id=f"{NAME}2")
+        local.erase(officer, subject="customer:cust_2", user_id=f"{NAME}2")
         for version in ("1.0.0", "1.1.0"):
             rule = f"{{name: own, pattern: zebra, mask: '{MASK}{version}'}}"
-            near.packs.register(
+            local.packs.register(
                 people.person(WHO, "admin"),
                 f"pack_meta: {{id: shop, version: '{version}'}}\npolicy_layer: {{guardrails: {{redaction_rules: [{rule}]}}}}",
             )
-        near.packs.activate(people.person(WHO, "admin"), "shop@1.0.0", reason=REASON)
+        local.packs.activate(people.person(WHO, "admin"), "shop@1.0.0", reason=REASON)
 
 
 @pytest.fixture(scope="module")

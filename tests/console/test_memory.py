@@ -20,20 +20,20 @@ def shown(page: str) -> list[str]:
     return re.findall(r'<tr data-row data-memory="(pm_\w+)"', page)
 
 
-def statement(door: RunningServer, people: People, text: str, **fields: Any) -> str:
-    item = proposed(door.near, people.run(), write_class="statement", text=text, **fields)
-    memory_id = door.near.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
+def statement(http_server: RunningServer, people: People, text: str, **fields: Any) -> str:
+    item = proposed(http_server.local, people.run(), write_class="statement", text=text, **fields)
+    memory_id = http_server.local.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
     assert memory_id is not None
     return memory_id
 
 
 def test_memories_are_browsed_by_entity_user_tier_class_words_and_state(
-    reviewer: Browser, door: RunningServer, people: People
+    reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    email = promoted(door.near, people, "email")
-    other = promoted(door.near, people, "tea", entity="customer:cust_2", predicate="drinks", user_id="cust_2")
-    plain = statement(door, people, "the harbour office closes at noon")
-    door.near.retract(people.reviewer, other, reason="wrong")
+    email = promoted(http_server.local, people, "email")
+    other = promoted(http_server.local, people, "tea", entity="customer:cust_2", predicate="drinks", user_id="cust_2")
+    plain = statement(http_server, people, "the harbour office closes at noon")
+    http_server.local.retract(people.reviewer, other, reason="wrong")
     assert shown(reviewer.get("memory")) == [plain, email]
     assert shown(reviewer.get("memory", entity=SUBJECT)) == [email]
     assert shown(reviewer.get("memory", user_id="cust_2", state="all")) == [other]
@@ -46,10 +46,10 @@ def test_memories_are_browsed_by_entity_user_tier_class_words_and_state(
 
 
 def test_pages_follow_each_other(
-    reviewer: Browser, door: RunningServer, people: People, monkeypatch: pytest.MonkeyPatch
+    reviewer: Browser, http_server: RunningServer, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("muniment.console.listing.PAGE_SIZE", 2)
-    ids = [promoted(door.near, people, "x", predicate=f"likes_{n}") for n in range(5)]
+    ids = [promoted(http_server.local, people, "x", predicate=f"likes_{n}") for n in range(5)]
     found: list[str] = []
     path = f"memory?entity={SUBJECT}"
     for _ in range(3):
@@ -80,7 +80,7 @@ def test_an_empty_list_says_what_to_do(reviewer: Browser) -> None:
         ("memory/graph?entity=none", "entity"),
     ],
 )
-def test_what_cannot_be_asked_is_told_beside_the_form_with_what_was_typed(
+def test_what_cannot_be_asked_is_reported_beside_the_form_with_what_was_typed(
     reviewer: Browser, path: str, field: str
 ) -> None:
     page = reviewer.get(path, 400)
@@ -90,22 +90,27 @@ def test_what_cannot_be_asked_is_told_beside_the_form_with_what_was_typed(
 
 
 @pytest.mark.rule("AUD-1")
-def test_one_memory_shows_its_whole_life(reviewer: Browser, door: RunningServer, people: People) -> None:
-    door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+def test_one_memory_shows_its_whole_life(reviewer: Browser, http_server: RunningServer, people: People) -> None:
+    http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     memory_id = promoted(
-        door.near, people, "email", subject=SUBJECT, classification="PII", evidence_refs=["tool:crm.lookup:tc_1"]
+        http_server.local,
+        people,
+        "email",
+        subject=SUBJECT,
+        classification="PII",
+        evidence_refs=["tool:crm.lookup:tc_1"],
     )
-    door.clock.advance(hours=1)
-    recall = door.near.recall(people.run()).recall_id
-    door.clock.advance(hours=1)
-    item = proposed(door.near, people.run(), **KEY, value="phone", subject=SUBJECT, classification="PII")
-    (found,) = door.near.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
-    door.clock.advance(hours=1)
-    door.near.contradictions.resolve(people.reviewer, found.contradiction_id, way="supersede")
+    http_server.clock.advance(hours=1)
+    recall = http_server.local.recall(people.run()).recall_id
+    http_server.clock.advance(hours=1)
+    item = proposed(http_server.local, people.run(), **KEY, value="phone", subject=SUBJECT, classification="PII")
+    (found,) = http_server.local.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
+    http_server.clock.advance(hours=1)
+    http_server.local.contradictions.resolve(people.reviewer, found.contradiction_id, way="supersede")
     page = reviewer.get(f"memory/{memory_id}")
     steps = re.findall(r'data-step="(\w+)"', page)
     assert " ".join(steps) == "captured consent proposed verdict promoted used contradicted settled retracted"
-    memory = door.near.get(people.reviewer, memory_id)
+    memory = http_server.local.get(people.reviewer, memory_id)
     for link in (
         f"/console/queue/{memory.proposal_id}",
         f"/console/contradictions/{found.contradiction_id}",
@@ -121,19 +126,19 @@ def test_one_memory_shows_its_whole_life(reviewer: Browser, door: RunningServer,
     assert 'data-state="superseded"' in page
 
 
-def test_what_was_erased_shows_its_papers_and_nothing_else(
-    reviewer: Browser, door: RunningServer, people: People
+def test_what_was_erased_shows_its_provenance_and_nothing_else(
+    reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(door.near, people, "grey-parrot", subject=SUBJECT)
-    door.near.erase(people.officer, subject=SUBJECT)
+    memory_id = promoted(http_server.local, people, "grey-parrot", subject=SUBJECT)
+    http_server.local.erase(people.officer, subject=SUBJECT)
     page = reviewer.get(f"memory/{memory_id}")
     assert "grey-parrot" not in page
     assert 'data-step="tombstoned"' in page
     assert "content erased" in reviewer.get("memory", state="ended")
 
 
-def test_another_tenants_memory_is_as_none(reviewer: Browser, door: RunningServer, others: People) -> None:
-    theirs = promoted(door.near, others)
+def test_another_tenants_memory_is_not_found(reviewer: Browser, http_server: RunningServer, others: People) -> None:
+    theirs = promoted(http_server.local, others)
     for memory_id in (theirs, "pm_none"):
         assert "no such memory" in reviewer.get(f"memory/{memory_id}", 404)
     assert shown(reviewer.get("memory", state="all")) == []
@@ -141,9 +146,9 @@ def test_another_tenants_memory_is_as_none(reviewer: Browser, door: RunningServe
 
 @pytest.mark.rule("PRO-6")
 def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(
-    reviewer: Browser, door: RunningServer, people: People
+    reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(door.near, people)
+    memory_id = promoted(http_server.local, people)
     path = f"memory/{memory_id}/retract"
     for wrong in ({"reason": "wrong"}, {"reason": "wrong", "confirmation": "yes"}, {"confirmation": "retract"}):
         refused = reviewer.post(path, **wrong)
@@ -151,23 +156,25 @@ def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(
         assert 'role="alert"' in refused.text
     assert reviewer.post(path, reason="erased", confirmation="retract").status_code == 400
     assert reviewer.post(path, form_token="x", reason="wrong", confirmation="retract").status_code == 403
-    assert door.near.get(people.reviewer, memory_id).retracted_at is None
+    assert http_server.local.get(people.reviewer, memory_id).retracted_at is None
     done = reviewer.post(path, reason="wrong", confirmation="retract")
     assert (done.status_code, done.headers["location"].partition("?")[0]) == (303, f"/console/memory/{memory_id}")
-    memory = door.near.get(people.reviewer, memory_id)
+    memory = http_server.local.get(people.reviewer, memory_id)
     assert (memory.retraction_reason, memory.retracted_by) == ("wrong", "boris")
     page = reviewer.get(f"memory/{memory_id}")
     assert "Retract permanently" not in page
     assert reviewer.post(path, reason="wrong", confirmation="retract").status_code == 409
 
 
-def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(door: RunningServer, people: People) -> None:
-    memory_id = promoted(door.near, people)
-    auditor = Browser(door, people.auditor)
+def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(
+    http_server: RunningServer, people: People
+) -> None:
+    memory_id = promoted(http_server.local, people)
+    auditor = Browser(http_server, people.auditor)
     assert "Retract permanently" not in auditor.get(f"memory/{memory_id}")
     assert auditor.post(f"memory/{memory_id}/retract", reason="wrong", confirmation="retract").status_code == 403
     auditor.close()
-    officer = Browser(door, people.officer)
+    officer = Browser(http_server, people.officer)
     for path in ("memory", f"memory/{memory_id}", "memory/over-time", "memory/graph", "why"):
         officer.get(path, 403)
     officer.close()
@@ -175,15 +182,15 @@ def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(door: Runni
 
 @pytest.mark.rule("REC-7")
 def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
-    reviewer: Browser, door: RunningServer, people: People
+    reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    first = promoted(door.near, people, "email")
-    began = door.near.get(people.reviewer, first).promoted_at
-    door.clock.advance(hours=1)
-    second = promoted(door.near, people, "tea", predicate="drinks")
-    door.clock.advance(hours=1)
-    door.near.retract(people.reviewer, first, reason="deprecated")
-    door.clock.advance(hours=1)
+    first = promoted(http_server.local, people, "email")
+    began = http_server.local.get(people.reviewer, first).promoted_at
+    http_server.clock.advance(hours=1)
+    second = promoted(http_server.local, people, "tea", predicate="drinks")
+    http_server.clock.advance(hours=1)
+    http_server.local.retract(people.reviewer, first, reason="deprecated")
+    http_server.clock.advance(hours=1)
     now = reviewer.get("memory/over-time", user_id="cust_1")
     assert shown(now) == [second]
     assert "3 changes to the memory of cust_1" in words(now)
@@ -202,15 +209,15 @@ def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
     assert "There has never been a memory" in reviewer.get("memory/over-time", user_id="CUST_1")
 
 
-def test_two_moments_are_compared(reviewer: Browser, door: RunningServer, people: People) -> None:
-    first = promoted(door.near, people, "email")
-    stays = promoted(door.near, people, "rye", predicate="eats")
-    door.clock.advance(hours=1)
-    since = door.clock.now.isoformat()
-    door.clock.advance(hours=1)
-    second = promoted(door.near, people, "tea", predicate="drinks")
-    door.near.retract(people.reviewer, first, reason="deprecated")
-    door.clock.advance(hours=1)
+def test_two_moments_are_compared(reviewer: Browser, http_server: RunningServer, people: People) -> None:
+    first = promoted(http_server.local, people, "email")
+    stays = promoted(http_server.local, people, "rye", predicate="eats")
+    http_server.clock.advance(hours=1)
+    since = http_server.clock.now.isoformat()
+    http_server.clock.advance(hours=1)
+    second = promoted(http_server.local, people, "tea", predicate="drinks")
+    http_server.local.retract(people.reviewer, first, reason="deprecated")
+    http_server.clock.advance(hours=1)
     page = reviewer.get("memory/over-time", entity=SUBJECT, since=since)
     assert [re.search(rf"data-{name}>(\d+)<", page)[1] for name in ("added", "ended", "still")] == ["1", "1", "1"]  # type: ignore[index]
     assert shown(page) == [second, first]
@@ -218,9 +225,9 @@ def test_two_moments_are_compared(reviewer: Browser, door: RunningServer, people
     assert stays not in page
 
 
-def test_the_graph_is_drawn_and_told_as_a_table(reviewer: Browser, door: RunningServer, people: People) -> None:
-    memory_id = promoted(door.near, people, "company:acme", predicate="works_at")
-    promoted(door.near, people, "company:globex", entity="company:acme", predicate="part_of")
+def test_the_graph_is_drawn_and_shown_as_a_table(reviewer: Browser, http_server: RunningServer, people: People) -> None:
+    memory_id = promoted(http_server.local, people, "company:acme", predicate="works_at")
+    promoted(http_server.local, people, "company:globex", entity="company:acme", predicate="part_of")
     page = reviewer.get("memory/graph", entity=SUBJECT)
     assert re.findall(r'data-node="([^"]+)"', page) == [SUBJECT, "company:acme"]
     assert page.count(f'href="/console/memory/{memory_id}"') == 2
@@ -230,15 +237,15 @@ def test_the_graph_is_drawn_and_told_as_a_table(reviewer: Browser, door: Running
     assert "Choose an entity" in reviewer.get("memory/graph")
 
 
-def test_stored_words_stay_words(reviewer: Browser, door: RunningServer, people: People) -> None:
-    memory_id = statement(door, people, HOSTILE, evidence_refs=["<img src=x onerror=alert(1)>"])
-    typed = promoted(door.near, people, {"<b>": ["</pre><script>alert(2)</script>"]})
+def test_stored_words_stay_words(reviewer: Browser, http_server: RunningServer, people: People) -> None:
+    memory_id = statement(http_server, people, HOSTILE, evidence_refs=["<img src=x onerror=alert(1)>"])
+    typed = promoted(http_server.local, people, {"<b>": ["</pre><script>alert(2)</script>"]})
     for path in ("memory", f"memory/{memory_id}", f"memory/{typed}", "memory/over-time", f"why?memory_id={memory_id}"):
         page = reviewer.get(path)
         assert not re.search(r"<script>|<img src=x|<b>|</pre><script", page), path
     for path in ("memory?query=<script>x", "memory/over-time?user_id=<script>x", 'memory?user_id="><script>x'):
         assert "<script>x" not in reviewer.get(path)
-    long = statement(door, people, "word " * 6500)
+    long = statement(http_server, people, "word " * 6500)
     assert len(reviewer.get("memory")) < 60_000
     assert "word word" in reviewer.get(f"memory/{long}")
 

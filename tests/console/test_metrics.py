@@ -64,7 +64,7 @@ def test_a_scale_never_leaves_its_axis(value: float) -> None:
     assert Scale(0, 0, 10, 90)(value) == 10
 
 
-def test_columns_stand_on_each_other_and_are_as_high_as_their_values() -> None:
+def test_columns_are_stacked_and_as_high_as_their_values() -> None:
     chart = charts.columns(["1 Jan", "2 Jan"], [Bars("a", (3, 0)), Bars("b", (1, 4))], about="x")
     first, second, third = all_of(chart, "rect", "bar")
     heights = [float(one.get("height", "0")) for one in (first, second, third)]
@@ -131,8 +131,8 @@ def test_of_many_people_the_busiest_have_a_colour_and_no_decision_is_lost() -> N
     found = EMPTY.model_copy(update={"queue": QueueMetrics(decided=42, operators=6, by_operator=made)})
     figure = throughput(found)
     assert figure.legend == ("p5", "p4", "p3", "3 others")
-    told = [one.text or "" for one in drawn(figure.chart).iter("title")]
-    assert sum(int(text.rpartition(" ")[2]) for text in told) == 42
+    result = [one.text or "" for one in drawn(figure.chart).iter("title")]
+    assert sum(int(text.rpartition(" ")[2]) for text in result) == 42
     assert len(figure.rows) == 12
 
 
@@ -155,9 +155,9 @@ def test_accuracy_shows_its_interval_and_calibration_what_was_approved() -> None
 # ---- the pages ----
 
 
-def test_a_window_is_chosen_and_its_figures_are_counted(door: RunningServer, people: People) -> None:
-    browser = Browser(door, people.auditor)
-    promoted(door.near, people)
+def test_a_window_is_chosen_and_its_figures_are_counted(http_server: RunningServer, people: People) -> None:
+    browser = Browser(http_server, people.auditor)
+    promoted(http_server.local, people)
     page = browser.get("metrics")
     assert "1 decision" in words(page)
     assert len(re.findall('data-figure="', page)) >= 12
@@ -165,8 +165,8 @@ def test_a_window_is_chosen_and_its_figures_are_counted(door: RunningServer, peo
     assert 'aria-current="true">30 days' in page
     assert "style=" not in page
     browser.close()
-    door.clock.advance(days=8)
-    later = Browser(door, people.auditor)
+    http_server.clock.advance(days=8)
+    later = Browser(http_server, people.auditor)
     assert "0 decisions" in words(later.get("metrics", window="7d"))
     assert "1 decision" in words(later.get("metrics", window="90d"))
     later.get("metrics", 422, window="1y")
@@ -174,21 +174,23 @@ def test_a_window_is_chosen_and_its_figures_are_counted(door: RunningServer, peo
 
 
 @pytest.mark.rule("MET-3")
-def test_tokens_are_a_share_of_the_captures_or_so_many_times_theirs(door: RunningServer, people: People) -> None:
-    auditor = Browser(door, people.auditor)
+def test_tokens_are_a_share_of_the_captures_or_so_many_times_theirs(http_server: RunningServer, people: People) -> None:
+    auditor = Browser(http_server, people.auditor)
     assert "data-tokens" not in auditor.get("metrics"), "no prompt was compiled"
-    promoted(door.near, people)
-    door.near.compile(people.run(), token_budget=400)
-    tokens = door.near.metrics(people.auditor, since=door.clock.now - timedelta(days=1)).tokens
+    promoted(http_server.local, people)
+    http_server.local.compile(people.run(), token_budget=400)
+    tokens = http_server.local.metrics(people.auditor, since=http_server.clock.now - timedelta(days=1)).tokens
     assert tokens.ratio is not None
-    told = f"{tokens.ratio:.1f}\u00d7" if tokens.ratio > 1 else f"{tokens.ratio * 100:.1f} %"
-    assert f'data-tokens><span class="figure">{told}<' in auditor.get("metrics")
+    result = f"{tokens.ratio:.1f}\u00d7" if tokens.ratio > 1 else f"{tokens.ratio * 100:.1f} %"
+    assert f'data-tokens><span class="figure">{result}<' in auditor.get("metrics")
     auditor.close()
 
 
 @pytest.mark.rule("JOB-6")
-def test_an_admin_resumes_a_suspended_class_and_nobody_else(door: RunningServer, people: People, sql: Sql) -> None:
-    promoted(door.near, people)
+def test_an_admin_resumes_a_suspended_class_and_nobody_else(
+    http_server: RunningServer, people: People, sql: Sql
+) -> None:
+    promoted(http_server.local, people)
     ((seq, at, txid),) = sql(
         "SELECT seq, at, txid FROM muniment.ticks WHERE tenant_id = %s ORDER BY seq DESC LIMIT 1", people.tenant_id
     )
@@ -196,14 +198,14 @@ def test_an_admin_resumes_a_suspended_class_and_nobody_else(door: RunningServer,
         "INSERT INTO muniment.breakers VALUES (%s, 'preference', %s, %s, %s, true, 'auto', 30, 20, 0.5)",
         *(people.tenant_id, seq, at, txid),
     )
-    auditor, admin = Browser(door, people.auditor), Browser(door, people.admin)
+    auditor, admin = Browser(http_server, people.auditor), Browser(http_server, people.admin)
     assert "suspended: everything is reviewed" in auditor.get("metrics")
     assert "metrics/resume" not in auditor.get("metrics")
     assert auditor.post("metrics/resume", write_class="preference").status_code == 403
     assert "metrics/resume" in admin.get("metrics")
     assert admin.post("metrics/resume", write_class="nonsense").status_code == 422
     assert admin.post("metrics/resume", write_class="preference").status_code == 303
-    assert not door.near.work.breakers(people.admin)[0].open
+    assert not http_server.local.work.breakers(people.admin)[0].open
     assert "is+not+suspended" in admin.post("metrics/resume", write_class="preference").headers["location"]
     for one in (auditor, admin):
         one.close()
@@ -211,16 +213,16 @@ def test_an_admin_resumes_a_suspended_class_and_nobody_else(door: RunningServer,
 
 @pytest.mark.rule("CAN-3")
 def test_parked_captures_are_seen_and_an_admin_has_them_tried_again(
-    door: RunningServer, people: People, sql: Sql
+    http_server: RunningServer, people: People, sql: Sql
 ) -> None:
-    proposed(door.near, people.run(), **KEY, value="x")
-    at = door.clock.now
+    proposed(http_server.local, people.run(), **KEY, value="x")
+    at = http_server.clock.now
     for name in ("cap_a", "cap_b", "cap_c"):
         sql(
             "INSERT INTO muniment.retries VALUES (%s, %s, 1, '*', 5, %s, %s, %s)",
             *(people.tenant_id, name, at, HOSTILE, at),
         )
-    reviewer, admin = Browser(door, people.reviewer), Browser(door, people.admin)
+    reviewer, admin = Browser(http_server, people.reviewer), Browser(http_server, people.admin)
     page = reviewer.get("metrics/work")
     assert "3 parked" in words(page)
     assert "<script>alert" not in page
@@ -229,15 +231,15 @@ def test_parked_captures_are_seen_and_an_admin_has_them_tried_again(
     assert "Select" in admin.post("metrics/work/requeue").headers["location"]
     done = admin.post("metrics/work/requeue", capture_id=["cap_a", "cap_b"])
     assert "2+will+be+retried" in done.headers["location"]
-    assert [one.capture_id for one in door.near.work.parked(people.admin)] == ["cap_c"]
+    assert [one.capture_id for one in http_server.local.work.parked(people.admin)] == ["cap_c"]
     admin.post("metrics/work/requeue", everything="yes")
-    assert door.near.work.parked(people.admin) == []
+    assert http_server.local.work.parked(people.admin) == []
     for one in (reviewer, admin):
         one.close()
 
 
-def test_a_privacy_officer_sees_no_figures(door: RunningServer, people: People) -> None:
-    officer = Browser(door, people.officer)
+def test_a_privacy_officer_sees_no_figures(http_server: RunningServer, people: People) -> None:
+    officer = Browser(http_server, people.officer)
     officer.get("metrics", 403)
     officer.get("metrics/work", 403)
     officer.close()

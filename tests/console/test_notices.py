@@ -14,9 +14,9 @@ DONE = "Assigned to <b>mallory</b>"
 
 
 @pytest.fixture
-def place(door: RunningServer, people: People, reviewer: Browser) -> str:
+def place(http_server: RunningServer, people: People, reviewer: Browser) -> str:
     """Where an assignment redirects to, with its notice."""
-    item = proposed(door.near, people.run(), **KEY, value="email").proposal_id
+    item = proposed(http_server.local, people.run(), **KEY, value="email").proposal_id
     done = reviewer.post(f"queue/{item}/assign", to="<b>mallory</b>")
     assert done.status_code == 303
     return done.headers["location"].removeprefix("/console/")

@@ -25,11 +25,11 @@ def text_of(version: str, recalls: int = 4) -> str:
 
 @pytest.mark.rule("PAC-1")
 def test_a_pack_is_checked_registered_once_and_refused_with_every_problem_at_its_line(
-    admin: Browser, door: RunningServer, people: People
+    admin: Browser, http_server: RunningServer, people: People
 ) -> None:
     checked = admin.post("packs/check", text=text_of("1.0.0"))
     assert "acme@1.0.0 is valid" in words(checked.text)
-    assert "acme@1.0.0" not in [one.ref for one in door.near.packs.list(people.admin)]
+    assert "acme@1.0.0" not in [one.ref for one in http_server.local.packs.list(people.admin)]
     assert admin.post("packs", text=text_of("1.0.0")).status_code == 303
     assert 'data-pack="acme@1.0.0"' in admin.get("packs")
     assert "Changes" not in admin.get("packs"), "it is the first of its name"
@@ -49,10 +49,10 @@ def test_a_pack_is_checked_registered_once_and_refused_with_every_problem_at_its
 
 
 def test_one_pack_is_shown_whole_and_another_tenants_is_not(
-    admin: Browser, door: RunningServer, people: People, others: People
+    admin: Browser, http_server: RunningServer, people: People, others: People
 ) -> None:
-    door.near.packs.register(people.admin, text_of("1.0.0"))
-    door.near.packs.register(others.admin, text_of("9.0.0"))
+    http_server.local.packs.register(people.admin, text_of("1.0.0"))
+    http_server.local.packs.register(others.admin, text_of("9.0.0"))
     page = admin.get("packs/acme@1.0.0")
     assert "max_recalls: 4" in page
     assert all(f'data-section="{name}"' in page for name in ("pack_meta", "classifications", "memory_layer"))
@@ -61,8 +61,8 @@ def test_one_pack_is_shown_whole_and_another_tenants_is_not(
 
 
 @pytest.mark.rule("PAC-4")
-def test_two_packs_are_compared_rule_by_rule(reviewer: Browser, door: RunningServer, people: People) -> None:
-    door.near.packs.register(people.admin, text_of("1.0.0"))
+def test_two_packs_are_compared_rule_by_rule(reviewer: Browser, http_server: RunningServer, people: People) -> None:
+    http_server.local.packs.register(people.admin, text_of("1.0.0"))
     page = reviewer.get("packs/compare", one=PACK, other="acme@1.0.0")
     assert 'data-change="memory_layer.recall_policy.max_recalls"' in page
     assert "max_recalls changed 8 4" in words(page)
@@ -75,20 +75,20 @@ def test_two_packs_are_compared_rule_by_rule(reviewer: Browser, door: RunningSer
 
 @pytest.mark.rule("PAC-3")
 def test_a_pack_is_tried_on_history_and_nothing_is_written(
-    reviewer: Browser, door: RunningServer, people: People
+    reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    promoted(door.near, people)
-    proposed(door.near, people.run(), entity="customer:cust_1", predicate="eats", value="<i>cake</i>")
+    promoted(http_server.local, people)
+    proposed(http_server.local, people.run(), entity="customer:cust_1", predicate="eats", value="<i>cake</i>")
     document = yaml.safe_load(text_of("3.0.0"))
     document["memory_layer"]["write_classes_allowed"] = ["statement", "correction"]
     text = yaml.safe_dump(document)
-    before = len(door.near.events(people.auditor))
+    before = len(http_server.local.events(people.auditor))
     report = reviewer.post("packs/backtest", text=text, texts="yes").text
     assert "2 captures" in words(report)
     assert 'data-difference="allow_list' in report
     assert "refused 0 2 +2" in words(report)
     assert "<i>cake" not in report
-    assert len(door.near.events(people.auditor)) == before
+    assert len(http_server.local.events(people.auditor)) == before
     lines = reviewer.post("packs/backtest", text=text, accept="application/x-ndjson").text.splitlines()
     assert json.loads(lines[0]) == {"done": 2, "total": None}
     assert "different decisions" in json.loads(lines[-1])["page"]
@@ -105,24 +105,24 @@ def test_a_pack_is_tried_on_history_and_nothing_is_written(
         ({"text": "nonsense: 1"}, "the pack is not valid"),
     ],
 )
-def test_what_cannot_be_tried_is_told_beside_the_form(
-    reviewer: Browser, door: RunningServer, people: People, wrong: dict[str, str], said: str
+def test_what_cannot_be_tried_is_reported_beside_the_form(
+    reviewer: Browser, http_server: RunningServer, people: People, wrong: dict[str, str], said: str
 ) -> None:
-    promoted(door.near, people)
+    promoted(http_server.local, people)
     answer = reviewer.post("packs/backtest", **wrong)
     assert (answer.status_code, said in words(answer.text)) == (400, True)
 
 
 def test_only_an_admin_registers_and_only_a_reviewer_is_shown_texts(
-    reviewer: Browser, door: RunningServer, people: People
+    reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
     reviewer.get("packs/new", 403)
     assert "packs/new" not in reviewer.get("packs")
     for path in ("packs", "packs/check"):
         assert reviewer.post(path, text=text_of("1.0.0")).status_code == 403
-    assert {one.ref for one in door.near.packs.list(people.admin)} <= {PACK}
-    auditor = Browser(door, people.auditor)
-    promoted(door.near, people)
+    assert {one.ref for one in http_server.local.packs.list(people.admin)} <= {PACK}
+    auditor = Browser(http_server, people.auditor)
+    promoted(http_server.local, people)
     assert 'name="texts"' not in auditor.get("packs/backtest")
     assert auditor.post("packs/backtest", pack=PACK, texts="yes").status_code == 400
     assert auditor.post("packs/backtest", pack=PACK).status_code == 200
@@ -142,15 +142,15 @@ def row_of(page: str, ref: str) -> str:
 
 @pytest.mark.rule("PAC-5")
 def test_the_list_shows_which_version_is_in_force_since_when_and_by_whom(
-    admin: Browser, reviewer: Browser, door: RunningServer, people: People
+    admin: Browser, reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    promoted(door.near, people)
-    register(door.near, people.tenant_id, acme("1.0.0", STRICT))
+    promoted(http_server.local, people)
+    register(http_server.local, people.tenant_id, acme("1.0.0", STRICT))
     page = admin.get("packs")
     assert f'data-in-force="{PACK}"' in page and "activated by muniment" in words(page)
     assert "in force" in row_of(page, PACK) and "Activate" not in row_of(page, PACK)
     assert "registered" in row_of(page, "acme@1.0.0") and "Activate" in row_of(page, "acme@1.0.0")
-    put_in_force(door.near, people.tenant_id, acme("1.0.0", STRICT))
+    put_in_force(http_server.local, people.tenant_id, acme("1.0.0", STRICT))
     page = admin.get("packs")
     assert 'data-in-force="acme@1.0.0"' in page
     assert "activated by zoe : for the test" in words(page)
@@ -164,11 +164,11 @@ def test_the_list_shows_which_version_is_in_force_since_when_and_by_whom(
 
 @pytest.mark.rule("PAC-5", "PAC-9")
 def test_before_an_activation_the_page_shows_what_differs_what_is_loosened_and_offers_a_backtest(
-    admin: Browser, door: RunningServer, people: People
+    admin: Browser, http_server: RunningServer, people: People
 ) -> None:
-    proposed(door.near, people.run(), **KEY, value="email")
-    register(door.near, people.tenant_id, acme("1.0.0", LAX))
-    register(door.near, people.tenant_id, acme("1.1.0", STRICT))
+    proposed(http_server.local, people.run(), **KEY, value="email")
+    register(http_server.local, people.tenant_id, acme("1.0.0", LAX))
+    register(http_server.local, people.tenant_id, acme("1.1.0", STRICT))
     page = admin.get("packs/acme@1.0.0/activate")
     said = words(page)
     assert "In force now muniment.builtin@1.2.0" in said
@@ -187,16 +187,16 @@ def test_before_an_activation_the_page_shows_what_differs_what_is_loosened_and_o
 
 @pytest.mark.rule("PAC-5")
 def test_who_registered_a_pack_that_loosens_a_rule_is_refused_and_another_admin_is_not(
-    admin: Browser, signed_in: SignIn, door: RunningServer, people: People
+    admin: Browser, signed_in: SignIn, http_server: RunningServer, people: People
 ) -> None:
-    promoted(door.near, people)
-    register(door.near, people.tenant_id, acme("1.0.0", LAX))
+    promoted(http_server.local, people)
+    register(http_server.local, people.tenant_id, acme("1.0.0", LAX))
     refused = admin.post("packs/acme@1.0.0/activate", reason="mine <b>alone</b>", expected=PACK)
     assert refused.status_code == 400
     assert "an admin other than ada, who registered acme@1.0.0, has to activate it" in words(refused.text)
     assert "mine &lt;b&gt;alone" in refused.text, "what was typed is still there"
-    assert door.near.packs.in_force(people.admin).pack == PACK
-    assert [one["code"] for one in door.denials(people)] == ["second_person_required"]
+    assert http_server.local.packs.in_force(people.admin).pack == PACK
+    assert [one["code"] for one in http_server.denials(people)] == ["second_person_required"]
     zoe = signed_in(admin_of(people.tenant_id, "zoe"))
     # What was shown is what is agreed to: another version in force meanwhile is told.
     outdated = zoe.post("packs/acme@1.0.0/activate", reason="seen", expected="acme@0.1.0")
@@ -204,7 +204,7 @@ def test_who_registered_a_pack_that_loosens_a_rule_is_refused_and_another_admin_
     assert zoe.post("packs/acme@1.0.0/activate", reason="", expected=PACK).status_code == 400
     done = zoe.post("packs/acme@1.0.0/activate", reason="seen by two", expected=PACK)
     assert done.status_code == 303
-    made = door.near.packs.in_force(people.admin)
+    made = http_server.local.packs.in_force(people.admin)
     assert (made.pack, made.activated_by, made.registered_by, made.reason) == (
         "acme@1.0.0",
         "zoe",
@@ -217,11 +217,11 @@ def test_who_registered_a_pack_that_loosens_a_rule_is_refused_and_another_admin_
 
 @pytest.mark.rule("PAC-5")
 def test_the_history_shows_every_activation_with_its_reason_and_what_it_loosened(
-    auditor: Browser, door: RunningServer, people: People, others: People
+    auditor: Browser, http_server: RunningServer, people: People, others: People
 ) -> None:
-    put_in_force(door.near, others.tenant_id, acme("9.0.0"))
-    put_in_force(door.near, people.tenant_id, acme("1.0.0", LAX))
-    activate(door.near, people.tenant_id, PACK)
+    put_in_force(http_server.local, others.tenant_id, acme("9.0.0"))
+    put_in_force(http_server.local, people.tenant_id, acme("1.0.0", LAX))
+    activate(http_server.local, people.tenant_id, PACK)
     page = auditor.get("packs/history")
     rows = [words(row.partition("</tr>")[0].partition(">")[2]) for row in page.split("data-activation=")[1:]]
     assert len(rows) == 3
@@ -230,17 +230,17 @@ def test_the_history_shows_every_activation_with_its_reason_and_what_it_loosened
     assert f"{PACK} none muniment muniment first pack" in rows[2]
     assert f"packs/compare?one={PACK.replace('@', '%40')}&amp;other=acme%401.0.0" in page
     assert "9.0.0" not in page
-    (_, second, _) = door.near.packs.activations(people.auditor)
+    (_, second, _) = http_server.local.packs.activations(people.auditor)
     older = auditor.get("packs/history", after=second.seq)
     assert older.count("data-activation=") == 1 and "Newest" in older
 
 
 @pytest.mark.rule("PAC-5")
 def test_a_version_is_retired_with_a_reason_and_the_one_in_force_is_not(
-    admin: Browser, door: RunningServer, people: People
+    admin: Browser, http_server: RunningServer, people: People
 ) -> None:
-    register(door.near, people.tenant_id, acme("1.0.0"))
-    register(door.near, people.tenant_id, acme("1.1.0"))
+    register(http_server.local, people.tenant_id, acme("1.0.0"))
+    register(http_server.local, people.tenant_id, acme("1.1.0"))
     assert "data-retire" not in admin.get(f"packs/{PACK}"), "it is in force"
     assert admin.post(f"packs/{PACK}/retire", reason="by mistake").status_code == 400
     assert "data-retire" in admin.get("packs/acme@1.0.0")
@@ -259,13 +259,13 @@ def test_a_version_is_retired_with_a_reason_and_the_one_in_force_is_not(
 
 
 def test_only_an_admin_activates_or_retires(
-    reviewer: Browser, auditor: Browser, door: RunningServer, people: People
+    reviewer: Browser, auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
-    register(door.near, people.tenant_id, acme("1.0.0", STRICT))
+    register(http_server.local, people.tenant_id, acme("1.0.0", STRICT))
     for browser in (reviewer, auditor):
         browser.get("packs/acme@1.0.0/activate", 403)
         assert "acme@1.0.0" in browser.get("packs/acme@1.0.0")
         for verb in ("activate", "retire"):
             assert browser.post(f"packs/acme@1.0.0/{verb}", reason="mine").status_code == 403
-    assert door.near.packs.in_force(people.admin).pack == PACK
-    assert not door.near.packs.get(people.admin, "acme@1.0.0").retired
+    assert http_server.local.packs.in_force(people.admin).pack == PACK
+    assert not http_server.local.packs.get(people.admin, "acme@1.0.0").retired

@@ -17,12 +17,12 @@ GRANT = {"subject": SUBJECT, "purpose": "support", "predicates": "*", "labels": 
 
 @pytest.mark.rule("CON-1")
 def test_a_consent_is_recorded_renewed_and_revoked_and_the_ledger_keeps_all_three(
-    officer: Browser, door: RunningServer, people: People
+    officer: Browser, http_server: RunningServer, people: People
 ) -> None:
     assert "No consents yet" in officer.get("consent")
     done = officer.post("consent", **GRANT, evidence=f"screen:v3\n{HOSTILE}\n", valid_until="2026-02-01T00:00")
     assert done.status_code == 303
-    (first,) = door.near.consent.list(people.officer, subject=SUBJECT)
+    (first,) = http_server.local.consent.list(people.officer, subject=SUBJECT)
     assert first.evidence_refs == ("screen:v3", HOSTILE)
     assert done.headers["location"].endswith(f"#{first.consent_id}")
     ledger = officer.get("consent", subject=SUBJECT)
@@ -33,7 +33,7 @@ def test_a_consent_is_recorded_renewed_and_revoked_and_the_ledger_keeps_all_thre
     assert f'name="supersedes" value="{first.consent_id}"' in form
     assert 'value="support"' in form
     officer.post("consent", **GRANT, supersedes=first.consent_id, valid_until="2026-06-01T00:00")
-    _, second = door.near.consent.list(people.officer, subject=SUBJECT)
+    _, second = http_server.local.consent.list(people.officer, subject=SUBJECT)
     assert (second.supersedes, second.root_id) == (first.consent_id, first.consent_id)
     assert "2 records of this consent" in officer.get("consent", subject=SUBJECT)
 
@@ -49,25 +49,25 @@ def test_a_consent_is_recorded_renewed_and_revoked_and_the_ledger_keeps_all_thre
 
 @pytest.mark.rule("CON-3")
 def test_what_rested_on_a_consent_is_hidden_when_an_officer_revokes_it_here(
-    officer: Browser, door: RunningServer, people: People
+    officer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    given = door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    given = http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     assert "No visible memory depends on this consent" in words(officer.get("consent", subject=SUBJECT))
-    promoted(door.near, people, classification="PII", subject=SUBJECT)
-    promoted(door.near, people, "Ring 1", predicate="lives_at", classification="PII", subject=SUBJECT)
-    promoted(door.near, people, "tea", predicate="drinks")
+    promoted(http_server.local, people, classification="PII", subject=SUBJECT)
+    promoted(http_server.local, people, "Ring 1", predicate="lives_at", classification="PII", subject=SUBJECT)
+    promoted(http_server.local, people, "tea", predicate="drinks")
     ledger = officer.get("consent", subject=SUBJECT)
     assert 'data-dependents="2"' in ledger
     assert "2 memories (2 semantic; 2 preference) depend on this consent" in words(ledger)
-    assert len(texts(door.near, people.run())) == 3
+    assert len(texts(http_server.local, people.run())) == 3
     officer.post(f"consent/{given.consent_id}/revoke", subject=SUBJECT)
-    assert len(texts(door.near, people.run())) == 1
+    assert len(texts(http_server.local, people.run())) == 1
 
 
-def test_what_ends_soon_stands_before_all_others(officer: Browser, door: RunningServer, people: People) -> None:
+def test_consents_that_end_soon_come_first(officer: Browser, http_server: RunningServer, people: People) -> None:
     for days in (40, 20, 10):
-        ends = door.clock.now + timedelta(days=days)
-        door.near.consent.grant(people.officer, subject=f"customer:d{days}", valid_until=ends, **CONSENT)
+        ends = http_server.clock.now + timedelta(days=days)
+        http_server.local.consent.grant(people.officer, subject=f"customer:d{days}", valid_until=ends, **CONSENT)
     page = officer.get("consent")
     ending, _, subjects = page.partition('id="subjects"')
     assert 0 < ending.index("customer:d10") < ending.index("customer:d20")
@@ -85,26 +85,26 @@ def test_what_ends_soon_stands_before_all_others(officer: Browser, door: Running
         ({"purpose": ""}, "purpose"),
     ],
 )
-def test_a_consent_that_cannot_be_is_told_beside_the_form_with_what_was_typed(
-    officer: Browser, door: RunningServer, people: People, wrong: dict[str, str], said: str
+def test_an_invalid_consent_is_reported_beside_the_form_with_what_was_typed(
+    officer: Browser, http_server: RunningServer, people: People, wrong: dict[str, str], said: str
 ) -> None:
     answer = officer.post("consent", **{**GRANT, "basis": "typed <b>before</b>", **wrong})
     assert answer.status_code == 400
     assert said in words(answer.text)
     assert 'value="typed &lt;b&gt;before&lt;/b&gt;"' in answer.text
-    assert door.near.consent.list(people.officer) == []
+    assert http_server.local.consent.list(people.officer) == []
 
 
-def test_a_subject_that_is_none_is_told_beside_the_search(officer: Browser) -> None:
+def test_an_invalid_subject_is_reported_beside_the_search(officer: Browser) -> None:
     page = officer.get("consent", 400, subject='"><img src=x>')
     assert "<img src=x" not in page
     assert 'role="alert"' in page
 
 
 def test_an_auditor_reads_the_ledger_and_the_receipts_but_has_nothing_to_press(
-    auditor: Browser, door: RunningServer, people: People
+    auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
-    given = door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    given = http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     ledger = auditor.get("consent", subject=SUBJECT)
     assert given.consent_id in ledger
     assert not any(offered in words(ledger) for offered in ("Renew", "Revoke", "Record a consent", "Erase"))
@@ -113,55 +113,55 @@ def test_an_auditor_reads_the_ledger_and_the_receipts_but_has_nothing_to_press(
     assert auditor.post("consent", **GRANT).status_code == 403
     assert auditor.post(f"consent/{given.consent_id}/revoke", subject=SUBJECT).status_code == 403
     assert auditor.post("erasures", subject=SUBJECT, typed=SUBJECT).status_code == 403
-    assert door.near.erasures(people.officer) == []
+    assert http_server.local.erasures(people.officer) == []
 
 
 def test_a_form_without_the_sessions_own_token_does_nothing(
-    officer: Browser, door: RunningServer, people: People
+    officer: Browser, http_server: RunningServer, people: People
 ) -> None:
     for path, fields in (("consent", GRANT), ("erasures", {"subject": SUBJECT, "typed": SUBJECT})):
         assert officer.post(path, **fields, form_token="another").status_code == 403
-    assert (door.near.consent.list(people.officer), door.near.erasures(people.officer)) == ([], [])
+    assert (http_server.local.consent.list(people.officer), http_server.local.erasures(people.officer)) == ([], [])
 
 
 @pytest.mark.rule("ERA-2")
 def test_a_person_is_erased_only_when_their_id_was_typed_once_more(
-    officer: Browser, door: RunningServer, people: People
+    officer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
-    promoted(door.near, people, classification="PII", subject=SUBJECT)
+    http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    promoted(http_server.local, people, classification="PII", subject=SUBJECT)
     asked = officer.get("erasures", subject=SUBJECT, user_id="cust_1")
     assert f'data-must-equal="{SUBJECT}"' in asked
     assert "1 consent record of the subject is kept" in words(asked)
     for typed in ("", "cust_1", SUBJECT.upper()):
         wrong = officer.post("erasures", subject=SUBJECT, user_id="cust_1", typed=typed)
         assert (wrong.status_code, "nothing was erased" in wrong.text) == (400, True)
-    assert door.near.erasures(people.officer) == []
+    assert http_server.local.erasures(people.officer) == []
 
     done = officer.post("erasures", subject=SUBJECT, user_id="cust_1", typed=SUBJECT)
-    (receipt,) = door.near.erasures(people.officer)
+    (receipt,) = http_server.local.erasures(people.officer)
     query = parse_qs(urlsplit(done.headers["location"]).query)
     assert (done.status_code, query["done"]) == (303, [receipt.erasure_id])
     page = officer.get("erasures", done=receipt.erasure_id)
     assert f'data-receipt="{receipt.erasure_id}"' in page
     assert "1 erased" in words(page)
     assert "not yet" in page
-    assert texts(door.near, people.run()) == []
+    assert texts(http_server.local, people.run()) == []
 
 
-def test_whoever_is_not_named_is_not_erased(officer: Browser, door: RunningServer, people: People) -> None:
+def test_whoever_is_not_named_is_not_erased(officer: Browser, http_server: RunningServer, people: People) -> None:
     assert officer.post("erasures", typed="").status_code == 400
     assert officer.post("erasures", subject="no ceid", typed="no ceid").status_code == 400
     officer.get("erasures", 400, subject="no ceid")
-    assert door.near.erasures(people.officer) == []
+    assert http_server.local.erasures(people.officer) == []
 
 
 @pytest.mark.rule("ERA-5")
 def test_an_officer_searches_for_a_name_and_takes_a_memory_away(
-    officer: Browser, auditor: Browser, door: RunningServer, people: People
+    officer: Browser, auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(door.near, people, f"a garden with Anna Lindqvist {HOSTILE}", predicate="shares")
-    receipt = door.near.erase(people.officer, subject="customer:anna_17")
+    memory_id = promoted(http_server.local, people, f"a garden with Anna Lindqvist {HOSTILE}", predicate="shares")
+    receipt = http_server.local.erase(people.officer, subject="customer:anna_17")
     assert 'action="/console/erasures/search"' not in auditor.get("erasures")
     assert auditor.post("erasures/search", name="Anna Lindqvist").status_code == 403
     found = officer.post("erasures/search", name="anna lindqvist", erasure_id=receipt.erasure_id)
@@ -172,4 +172,4 @@ def test_an_officer_searches_for_a_name_and_takes_a_memory_away(
     assert officer.post("erasures/search", name="x").status_code == 400
     gone = officer.post("erasures/memory", memory_id=memory_id)
     assert (gone.status_code, memory_id in gone.text) == (200, True)
-    assert door.near.get(people.auditor, memory_id).tombstoned_at is not None
+    assert http_server.local.get(people.auditor, memory_id).tombstoned_at is not None

@@ -1,4 +1,4 @@
-"""One proposal's page: beside its evidence, decided by forms, with others who look at it."""
+"""The page of a proposal: its evidence, the forms that decide it, and who else is looking at it."""
 
 from html import unescape
 from typing import Any
@@ -17,12 +17,14 @@ JSON = {"Accept": "application/json"}
 
 
 @pytest.fixture
-def item(door: RunningServer, people: People) -> Proposal:
-    return proposed(door.near, people.run(session_id="sess_1"), **KEY, value="email", evidence_refs=["tool:crm:1"])
+def item(http_server: RunningServer, people: People) -> Proposal:
+    return proposed(
+        http_server.local, people.run(session_id="sess_1"), **KEY, value="email", evidence_refs=["tool:crm:1"]
+    )
 
 
-def now(door: RunningServer, people: People, proposal_id: str) -> Proposal:
-    return door.near.queue.get(people.reviewer, proposal_id)
+def now(http_server: RunningServer, people: People, proposal_id: str) -> Proposal:
+    return http_server.local.queue.get(people.reviewer, proposal_id)
 
 
 def sent(reviewer: Browser, path: str, **fields: str) -> httpx2.Response:
@@ -31,13 +33,13 @@ def sent(reviewer: Browser, path: str, **fields: str) -> httpx2.Response:
     return reviewer._http.post(f"/console/{path}", data={"form_token": token, **fields}, headers=JSON)
 
 
-def test_a_proposal_stands_beside_its_evidence(door: RunningServer, reviewer: Browser, people: People) -> None:
-    door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+def test_a_proposal_is_shown_beside_its_evidence(http_server: RunningServer, reviewer: Browser, people: People) -> None:
+    http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     said = "Thanks! I prefer email over phone, and I moved to Vienna."
-    told: dict[str, Any] = {"subject": SUBJECT, "classification": "PII", "origin": "channel:app_chat"}
-    door.near.capture(people.run(), kind="message", text=said, **told)
-    door.near.consolidate(people.tenant_id)
-    found = next(one for one in door.near.queue.list(people.reviewer) if one.candidate.value == "email")
+    result: dict[str, Any] = {"subject": SUBJECT, "classification": "PII", "origin": "channel:app_chat"}
+    http_server.local.capture(people.run(), kind="message", text=said, **result)
+    http_server.local.consolidate(people.tenant_id)
+    found = next(one for one in http_server.local.queue.list(people.reviewer) if one.candidate.value == "email")
     page = reviewer.get(f"queue/{found.proposal_id}")
     assert "I prefer <mark>email</mark> over phone" in page
     shown = words(page)
@@ -55,51 +57,54 @@ def test_a_proposal_stands_beside_its_evidence(door: RunningServer, reviewer: Br
     assert found.candidate.capture_id in page
 
 
-def test_what_it_contradicts_stands_beside_it_word_by_word(
-    door: RunningServer, reviewer: Browser, people: People
+def test_what_it_contradicts_is_shown_beside_it_word_by_word(
+    http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
-    memory_id = promoted(door.near, people, "email")
-    item = proposed(door.near, people.run(), **KEY, value="phone")
+    memory_id = promoted(http_server.local, people, "email")
+    item = proposed(http_server.local, people.run(), **KEY, value="phone")
     page = reviewer.get(f"queue/{item.proposal_id}")
     assert "<del>email</del>" in page
     assert "<ins>phone</ins>" in page
     assert f'<option value="{memory_id}">' in page
     answer = reviewer.post(f"queue/{item.proposal_id}/approve", version="0", supersedes=memory_id, note="they told us")
     assert answer.status_code == 303
-    assert door.near.get(people.reviewer, memory_id).superseded_by == now(door, people, item.proposal_id).memory_id
+    assert (
+        http_server.local.get(people.reviewer, memory_id).superseded_by
+        == now(http_server, people, item.proposal_id).memory_id
+    )
 
 
 @pytest.mark.rule("REV-5")
-def test_every_action_is_a_form(door: RunningServer, reviewer: Browser, people: People, item: Proposal) -> None:
+def test_every_action_is_a_form(http_server: RunningServer, reviewer: Browser, people: People, item: Proposal) -> None:
     place = f"queue/{item.proposal_id}"
     assert (
         reviewer.post(f"{place}/assign", version="0", to="clara").headers["location"].startswith(f"/console/{place}?")
     )
-    assert now(door, people, item.proposal_id).assignee == "clara"
+    assert now(http_server, people, item.proposal_id).assignee == "clara"
     assert "Unassign" in reviewer.get(place)
     reviewer.post(f"{place}/release", version="1")
-    assert now(door, people, item.proposal_id).assignee is None
+    assert now(http_server, people, item.proposal_id).assignee is None
     reviewer.post(f"{place}/override", version="2", tier="durable", priority="0,25", note="it matters")
-    overridden = now(door, people, item.proposal_id)
+    overridden = now(http_server, people, item.proposal_id)
     assert (overridden.tier_target, overridden.priority) == ("durable", 0.25)
     answer = reviewer.post(f"{place}/reject", version="3", reason="too vague", note="ask again")
     assert answer.headers["location"].startswith("/console/queue?")
-    assert now(door, people, item.proposal_id).status == "rejected"
+    assert now(http_server, people, item.proposal_id).status == "rejected"
     page = reviewer.get(place)
     assert "Lift the rejection" in page
     assert "data-actions" not in page
     assert "boris rejected it: too vague" in words(page)
     assert reviewer.post(f"{place}/lift", version="4").status_code == 303
     assert "Lift the rejection" not in reviewer.get(place)
-    other = proposed(door.near, people.run(), **KEY, value="post")
+    other = proposed(http_server.local, people.run(), **KEY, value="post")
     reviewer.post(f"queue/{other.proposal_id}/approve", version="0")
     page = reviewer.get(f"queue/{other.proposal_id}")
-    memory_id = now(door, people, other.proposal_id).memory_id
+    memory_id = now(http_server, people, other.proposal_id).memory_id
     assert f"/console/memory/{memory_id}" in page
 
 
 @pytest.mark.parametrize(
-    ("action", "fields", "told"),
+    ("action", "fields", "result"),
     [
         ("override", {}, "give a tier, a priority, or both"),
         ("override", {"priority": "much"}, "expected a number from 0 to 1"),
@@ -109,60 +114,62 @@ def test_every_action_is_a_form(door: RunningServer, reviewer: Browser, people: 
         ("approve", {"version": "x"}, "expected a whole number"),
     ],
 )
-def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
-    door: RunningServer,
+def test_what_is_wrong_is_reported_beside_the_form_and_what_was_typed_is_kept(
+    http_server: RunningServer,
     reviewer: Browser,
     people: People,
     item: Proposal,
     action: str,
     fields: dict[str, str],
-    told: str,
+    result: str,
 ) -> None:
     answer = reviewer.post(f"queue/{item.proposal_id}/{action}", **fields)
     assert answer.status_code == 422
-    assert told in unescape(answer.text).partition('role="alert">')[2].partition("</p>")[0]
+    assert result in unescape(answer.text).partition('role="alert">')[2].partition("</p>")[0]
     if "note" in fields:
         assert fields["note"] in answer.text
-    assert now(door, people, item.proposal_id).version == 0
+    assert now(http_server, people, item.proposal_id).version == 0
 
 
 @pytest.mark.rule("REV-5")
-def test_who_was_second_is_told_who_was_first_and_what_they_did(
-    door: RunningServer, reviewer: Browser, people: People, item: Proposal
+def test_the_second_reviewer_sees_who_was_first_and_what_they_did(
+    http_server: RunningServer, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     place = f"queue/{item.proposal_id}"
-    door.near.queue.assign(people.second_reviewer, item.proposal_id)
+    http_server.local.queue.assign(people.second_reviewer, item.proposal_id)
     late = reviewer.post(f"{place}/approve", version="0", note="looks right to me")
     assert late.status_code == 412
     assert "someone acted first: clara assigned it" in words(late.text)
     assert "looks right to me" in late.text
-    door.near.queue.reject(people.second_reviewer, item.proposal_id, reason="wrong")
+    http_server.local.queue.reject(people.second_reviewer, item.proposal_id, reason="wrong")
     late = sent(reviewer, f"{place}/approve", version="1")
     assert (late.status_code, late.json()["code"]) == (412, "version_conflict")
     assert "clara rejected it (wrong)" in late.json()["detail"]
     late = reviewer.post(f"{place}/approve")
     assert late.status_code == 409
     assert "clara rejected it (wrong)" in words(late.text)
-    assert now(door, people, item.proposal_id).status == "rejected"
+    assert now(http_server, people, item.proposal_id).status == "rejected"
 
 
 @pytest.mark.rule("REV-4")
-def test_who_wrote_it_is_not_offered_to_approve_it(door: RunningServer, people: People) -> None:
+def test_who_wrote_it_is_not_offered_to_approve_it(http_server: RunningServer, people: People) -> None:
     both = people.person("mia", "reviewer", "correction_writer")
-    own = proposed(door.near, both, write_class="statement", text="Mia has an NDA", user_id="cust_1").proposal_id
-    mia, clara = Browser(door, both), Browser(door, people.second_reviewer)
+    own = proposed(
+        http_server.local, both, write_class="statement", text="Mia has an NDA", user_id="cust_1"
+    ).proposal_id
+    mia, clara = Browser(http_server, both), Browser(http_server, people.second_reviewer)
     page = mia.get(f"queue/{own}")
     assert "You cannot approve this: the author of the capture cannot approve it" in words(page)
     assert 'data-action="approve"' not in page
     assert mia.post(f"queue/{own}/approve", version="0").status_code == 403
-    assert now(door, people, own).status == "pending"
+    assert now(http_server, people, own).status == "pending"
     assert 'data-action="approve"' in clara.get(f"queue/{own}")
     for each in (mia, clara):
         each.close()
 
 
 def test_an_edit_is_checked_by_the_gates_before_it_is_made(
-    door: RunningServer, reviewer: Browser, people: People, item: Proposal
+    http_server: RunningServer, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     place = f"queue/{item.proposal_id}"
     typed = {"value": "phone", "text": item.candidate.text, "classification": "INTERNAL", "evidence_refs": "tool:crm:1"}
@@ -182,82 +189,88 @@ def test_an_edit_is_checked_by_the_gates_before_it_is_made(
     answer = reviewer.post(f"{place}/edit", version="0", **(typed | {"classification": "PII"}))
     assert answer.status_code == 409
     assert "refused by the gate consent" in words(answer.text)
-    assert now(door, people, item.proposal_id).version == 0
+    assert now(http_server, people, item.proposal_id).version == 0
     assert sent(reviewer, f"{place}/check", value="").status_code == 200
     done = reviewer.post(f"{place}/edit", version="0", note="by phone", **typed)
     edited = done.headers["location"].partition("?")[0].removeprefix("/console/queue/")
-    after = now(door, people, edited)
+    after = now(http_server, people, edited)
     assert (after.edit_of, after.candidate.value, after.candidate.editor) == (item.proposal_id, "phone", "boris")
     page = reviewer.get(f"queue/{edited}")
     assert "<del>email</del><ins>phone</ins>" in page
 
 
-def test_a_value_that_is_no_text_is_edited_as_json(door: RunningServer, reviewer: Browser, people: People) -> None:
-    item = proposed(door.near, people.run(), **{**KEY, "predicate": "visits"}, value={"a": [1]}).proposal_id
-    text = now(door, people, item).candidate.text
+def test_a_value_that_is_no_text_is_edited_as_json(
+    http_server: RunningServer, reviewer: Browser, people: People
+) -> None:
+    item = proposed(http_server.local, people.run(), **{**KEY, "predicate": "visits"}, value={"a": [1]}).proposal_id
+    text = now(http_server, people, item).candidate.text
     answer = reviewer.post(f"queue/{item}/edit", version="0", value="{no", text=text)
     assert answer.status_code == 422
     assert "expected JSON" in unescape(answer.text)
     done = reviewer.post(f"queue/{item}/edit", version="0", value='{"a": [2]}', text=text)
     edited = done.headers["location"].partition("?")[0].rpartition("/")[2]
-    assert now(door, people, edited).candidate.value == {"a": [2]}
+    assert now(http_server, people, edited).candidate.value == {"a": [2]}
 
 
 def test_recall_after_it_is_shown_and_nothing_is_kept(
-    door: RunningServer, reviewer: Browser, people: People, item: Proposal
+    http_server: RunningServer, reviewer: Browser, people: People, item: Proposal
 ) -> None:
-    before = len(door.events(people))
+    before = len(http_server.events(people))
     page = reviewer.get(f"queue/{item.proposal_id}/preview", query="email")
     assert "After approval" in page
     assert '<span class="badge good">new</span>' in page
     part = reviewer._http.get(f"/console/queue/{item.proposal_id}/preview?part=yes", headers=JSON).json()["html"]
     assert part.count("<h3>") == 2
     assert "<html" not in part
-    assert now(door, people, item.proposal_id).version == 0
-    assert [event.type for event in door.events(people)[before:]] in ([], ["memory.api_key_created"])
+    assert now(http_server, people, item.proposal_id).version == 0
+    assert [event.type for event in http_server.events(people)[before:]] in ([], ["memory.api_key_created"])
 
 
-def test_two_who_look_at_one_proposal_see_each_other(door: RunningServer, people: People, item: Proposal) -> None:
-    boris, clara, anton = (Browser(door, one) for one in (people.reviewer, people.second_reviewer, people.auditor))
+def test_two_who_look_at_one_proposal_see_each_other(
+    http_server: RunningServer, people: People, item: Proposal
+) -> None:
+    boris, clara, anton = (
+        Browser(http_server, one) for one in (people.reviewer, people.second_reviewer, people.auditor)
+    )
     place = f"queue/{item.proposal_id}"
     boris.get(place)
     assert "boris is also looking at this." in words(clara.get(place))
-    told = sent(boris, f"{place}/attend").json()
-    assert (told["others"], told["version"], told["status"]) == (["clara"], 0, "pending")
+    result = sent(boris, f"{place}/attend").json()
+    assert (result["others"], result["version"], result["status"]) == (["clara"], 0, "pending")
     anton.get(place)
-    door.near.queue.assign(people.second_reviewer, item.proposal_id)
-    told = sent(boris, f"{place}/attend").json()
-    assert (told["others"], told["version"], told["latest"]) == (["clara"], 1, "clara assigned it")
+    http_server.local.queue.assign(people.second_reviewer, item.proposal_id)
+    result = sent(boris, f"{place}/attend").json()
+    assert (result["others"], result["version"], result["latest"]) == (["clara"], 1, "clara assigned it")
     for each in (boris, clara, anton):
         each.close()
 
 
-def test_an_auditor_reads_it_and_can_do_nothing(door: RunningServer, people: People, item: Proposal) -> None:
-    anton = Browser(door, people.auditor)
+def test_an_auditor_reads_it_and_can_do_nothing(http_server: RunningServer, people: People, item: Proposal) -> None:
+    anton = Browser(http_server, people.auditor)
     page = anton.get(f"queue/{item.proposal_id}")
     assert "<form" not in page.partition("<main")[2].partition("</main>")[0]
     for action in ("approve", "edit", "reject", "override", "assign", "release", "lift", "check", "attend"):
         assert anton.post(f"queue/{item.proposal_id}/{action}", value="x", reason="x").status_code == 403
     anton.get(f"queue/{item.proposal_id}/preview", 403)
-    assert now(door, people, item.proposal_id).version == 0
+    assert now(http_server, people, item.proposal_id).version == 0
     anton.close()
 
 
 def test_another_tenants_proposal_is_not_there(
-    door: RunningServer, people: People, others: People, item: Proposal
+    http_server: RunningServer, people: People, others: People, item: Proposal
 ) -> None:
-    theirs = Browser(door, others.reviewer)
+    theirs = Browser(http_server, others.reviewer)
     theirs.get(f"queue/{item.proposal_id}", 404)
     assert theirs.post(f"queue/{item.proposal_id}/approve", version="0").status_code == 404
-    assert now(door, people, item.proposal_id).version == 0
+    assert now(http_server, people, item.proposal_id).version == 0
     theirs.close()
 
 
 def test_of_an_erased_proposal_the_page_shows_what_is_left(
-    door: RunningServer, reviewer: Browser, people: People
+    http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
-    item = proposed(door.near, people.run(), **KEY, value="a secret", subject=SUBJECT)
-    door.near.erase(people.officer, subject=SUBJECT)
+    item = proposed(http_server.local, people.run(), **KEY, value="a secret", subject=SUBJECT)
+    http_server.local.erase(people.officer, subject=SUBJECT)
     page = reviewer.get(f"queue/{item.proposal_id}")
     assert "a secret" not in page
     assert "The content was erased together with its subject." in words(page)

@@ -20,25 +20,25 @@ from muniment.errors import InvalidInput
 from muniment.http.settings import ServerSettings
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.served import NO_LIMITS, Far, Served
+from tests.server_thread import NO_LIMITS, RemoteFabric, ServerThread
 
 HTML = {"Accept": "text/html"}
 
 
 @pytest.fixture(scope="module")
-def served(server: TestServer, database: str) -> Iterator[Served]:
-    with Served.on(server.url(database), NO_LIMITS) as running:
+def served(server: TestServer, database: str) -> Iterator[ServerThread]:
+    with ServerThread.on(server.url(database), NO_LIMITS) as running:
         yield running
 
 
 @pytest.fixture
-def far(server: TestServer, database: str, served: Served) -> Iterator[Far]:
-    with Far(Fabric.open(server.url(database), master_keys=MASTER_KEYS), served.url) as opened:
+def remote(server: TestServer, database: str, served: ServerThread) -> Iterator[RemoteFabric]:
+    with RemoteFabric(Fabric.open(server.url(database), master_keys=MASTER_KEYS), served.url) as opened:
         yield opened
 
 
 @pytest.fixture
-def browser(served: Served) -> Iterator[httpx2.Client]:
+def browser(served: ServerThread) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=served.url, headers=HTML) as opened:
         yield opened
 
@@ -52,10 +52,10 @@ def form_token(page: str) -> str:
 
 
 def test_a_key_becomes_a_session_that_no_script_and_no_other_site_can_use(
-    browser: httpx2.Client, far: Far, people: People
+    browser: httpx2.Client, remote: RemoteFabric, people: People
 ) -> None:
     assert browser.get("/console/queue").headers["location"] == "/console/signin?next=%2Fconsole%2Fqueue"
-    answer = signed_in(browser, token := far.token(people.reviewer), "/console/queue")
+    answer = signed_in(browser, token := remote.token(people.reviewer), "/console/queue")
     assert (answer.status_code, answer.headers["location"]) == (303, "/console/queue")
     cookie = answer.headers["set-cookie"]
     assert {"HttpOnly", "SameSite=strict", "Path=/console"} <= {part.strip() for part in cookie.split(";")}
@@ -64,38 +64,42 @@ def test_a_key_becomes_a_session_that_no_script_and_no_other_site_can_use(
 
 
 @pytest.mark.parametrize("to", ["//evil.example", "https://evil.example", "/console/../v1", "/consolex", "/\\evil", ""])
-def test_nobody_is_sent_elsewhere_after_signing_in(browser: httpx2.Client, far: Far, people: People, to: str) -> None:
-    assert signed_in(browser, far.token(people.reviewer), to).headers["location"] == "/console"
+def test_nobody_is_sent_elsewhere_after_signing_in(
+    browser: httpx2.Client, remote: RemoteFabric, people: People, to: str
+) -> None:
+    assert signed_in(browser, remote.token(people.reviewer), to).headers["location"] == "/console"
 
 
-def test_a_wrong_key_an_agents_and_a_services_are_told_so(browser: httpx2.Client, far: Far, people: People) -> None:
+def test_a_wrong_key_and_keys_of_agents_and_services_are_refused_with_the_reason(
+    browser: httpx2.Client, remote: RemoteFabric, people: People
+) -> None:
     wrong = signed_in(browser, "mun_nothing")
     assert (wrong.status_code, 'role="alert"' in wrong.text, "set-cookie" in wrong.headers) == (401, True, False)
     for asker in (people.run(), people.service):
-        refused = signed_in(browser, far.token(asker))
+        refused = signed_in(browser, remote.token(asker))
         assert refused.status_code == 401
         assert "for people" in refused.text
 
 
-def test_nobody_is_signed_in_by_another_site(browser: httpx2.Client, far: Far, people: People) -> None:
-    form = {"key": far.token(people.reviewer)}
+def test_nobody_is_signed_in_by_another_site(browser: httpx2.Client, remote: RemoteFabric, people: People) -> None:
+    form = {"key": remote.token(people.reviewer)}
     refused = browser.post("/console/signin", data=form, headers={"Origin": "https://evil.example"})
     assert (refused.status_code, "set-cookie" in refused.headers) == (403, False)
     assert browser.post("/console/signin", data=form, headers={"Origin": str(browser.base_url)}).status_code == 303
 
 
-def test_a_session_ends_with_its_key(browser: httpx2.Client, far: Far, people: People) -> None:
-    signed_in(browser, token := far.token(people.reviewer))
+def test_a_session_ends_with_its_key(browser: httpx2.Client, remote: RemoteFabric, people: People) -> None:
+    signed_in(browser, token := remote.token(people.reviewer))
     assert browser.get("/console").headers["location"] == "/console/queue"
-    far.near.keys.revoke(people.admin, token.split(".")[1])
+    remote.local.keys.revoke(people.admin, token.split(".")[1])
     assert browser.get("/console").headers["location"].startswith("/console/signin")
     assert browser.get("/console", headers={"Accept": "application/json"}).status_code == 401
 
 
 def test_signing_out_takes_the_cookie_away_and_only_a_form_of_ours_does(
-    browser: httpx2.Client, far: Far, people: People
+    browser: httpx2.Client, remote: RemoteFabric, people: People
 ) -> None:
-    signed_in(browser, far.token(people.reviewer))
+    signed_in(browser, remote.token(people.reviewer))
     page = browser.get("/console/nowhere").text
     for wrong in ({}, {"form_token": "x"}, {"form_token": "ü"}):
         assert browser.post("/console/signout", data=wrong).status_code == 403
@@ -107,17 +111,21 @@ def test_signing_out_takes_the_cookie_away_and_only_a_form_of_ours_does(
     assert browser.get("/console").headers["location"].startswith("/console/signin")
 
 
-def test_the_form_of_one_session_is_none_of_another(browser: httpx2.Client, far: Far, people: People) -> None:
-    signed_in(browser, far.token(people.reviewer))
+def test_the_form_of_one_session_is_none_of_another(
+    browser: httpx2.Client, remote: RemoteFabric, people: People
+) -> None:
+    signed_in(browser, remote.token(people.reviewer))
     first = form_token(browser.get("/console/nowhere").text)
-    signed_in(browser, far.token(people.reviewer))
+    signed_in(browser, remote.token(people.reviewer))
     assert browser.post("/console/signout", data={"form_token": first}).status_code == 403
 
 
-def test_what_is_not_for_a_role_is_not_in_its_menu(browser: httpx2.Client, far: Far, people: People) -> None:
+def test_what_is_not_for_a_role_is_not_in_its_menu(
+    browser: httpx2.Client, remote: RemoteFabric, people: People
+) -> None:
     shown: dict[str, set[str]] = {}
     for asker in (people.reviewer, people.officer, people.auditor, people.author):
-        signed_in(browser, far.token(asker))
+        signed_in(browser, remote.token(asker))
         page = browser.get("/console/nowhere").text
         shown[asker.id] = {part.partition('"')[0] for part in page.split('href="/console/')[1:]} - {"static"}
     assert {"queue", "memory"} <= shown["boris"]
@@ -206,7 +214,7 @@ def at_issuer(
                 "MUNIMENT_OIDC_ALLOW_PRIVATE": "1",
             }
         )
-        with Served.on(server.url(database), settings) as running:
+        with ServerThread.on(server.url(database), settings) as running:
             now = int(time.time())
             claims = {"iss": place, "aud": "console", "sub": "boris", "tenant": people.tenant_id, "groups": ["desk"]}
             Issuer.token = jwt.encode({**claims, "iat": now, "exp": now + 600}, key, "ES256", headers={"kid": "k1"})
@@ -273,7 +281,7 @@ def test_a_sign_in_that_was_not_begun_here_or_is_refused_there_is_none(at_issuer
         ),
     ],
 )
-def test_half_of_an_issuer_is_told_before_the_server_starts(given: dict[str, str], field: str) -> None:
+def test_an_incomplete_issuer_is_reported_before_the_server_starts(given: dict[str, str], field: str) -> None:
     with pytest.raises(InvalidInput) as wrong:
         ServerSettings.gather(given)
     assert wrong.value.field == field

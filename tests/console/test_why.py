@@ -12,8 +12,8 @@ from tests.stories import CONSENT, promoted
 
 
 @pytest.fixture
-def browser(door: RunningServer, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.person("maria", "reviewer", "auditor"))
+def browser(http_server: RunningServer, people: People) -> Iterator[Browser]:
+    opened = Browser(http_server, people.person("maria", "reviewer", "auditor"))
     yield opened
     opened.close()
 
@@ -25,10 +25,10 @@ def verdicts(page: str) -> dict[str, bool]:
 
 
 @pytest.mark.rule("REC-10")
-def test_a_recall_is_explained_filter_by_filter(browser: Browser, door: RunningServer, people: People) -> None:
-    memory_id = promoted(door.near, people)
-    seen = door.near.recall(people.run()).recall_id
-    unseen = door.near.recall(people.run("cust_2", classification_allowed={"PUBLIC"})).recall_id
+def test_a_recall_is_explained_filter_by_filter(browser: Browser, http_server: RunningServer, people: People) -> None:
+    memory_id = promoted(http_server.local, people)
+    seen = http_server.local.recall(people.run()).recall_id
+    unseen = http_server.local.recall(people.run("cust_2", classification_allowed={"PUBLIC"})).recall_id
     page = browser.get("why", memory_id=memory_id, recall_id=seen)
     assert len(verdicts(page)) == 12
     assert all(verdicts(page).values())
@@ -43,11 +43,13 @@ def test_a_recall_is_explained_filter_by_filter(browser: Browser, door: RunningS
 
 
 @pytest.mark.rule("REC-10")
-def test_a_run_that_never_was_is_explained_at_a_moment(browser: Browser, door: RunningServer, people: People) -> None:
-    before = door.clock.now
-    door.clock.advance(hours=1)
-    memory_id = promoted(door.near, people, qualifiers={"region": "de"})
-    door.clock.advance(hours=1)
+def test_a_run_that_never_was_is_explained_at_a_moment(
+    browser: Browser, http_server: RunningServer, people: People
+) -> None:
+    before = http_server.clock.now
+    http_server.clock.advance(hours=1)
+    memory_id = promoted(http_server.local, people, qualifiers={"region": "de"})
+    http_server.clock.advance(hours=1)
     asked = {"memory_id": memory_id, "of": "run", "user_id": "cust_1"}
     assert all(verdicts(browser.get("why", **asked)).values())
     elsewhere = verdicts(browser.get("why", **asked, qualifiers="region=fr, x=y", labels="PUBLIC, INTERNAL"))
@@ -61,11 +63,11 @@ def test_a_run_that_never_was_is_explained_at_a_moment(browser: Browser, door: R
 
 
 def test_a_memory_alone_offers_the_recalls_that_returned_it(
-    browser: Browser, door: RunningServer, people: People
+    browser: Browser, http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(door.near, people)
+    memory_id = promoted(http_server.local, people)
     assert "No recall has returned it yet" in browser.get("why", memory_id=memory_id)
-    recall = door.near.recall(people.run()).recall_id
+    recall = http_server.local.recall(people.run()).recall_id
     assert f"/console/why?memory_id={memory_id}&amp;recall_id={recall}" in browser.get("why", memory_id=memory_id)
     alone = browser.get("why")
     assert "data-why" in alone
@@ -78,14 +80,14 @@ def recalls_on(page: str) -> list[str]:
 
 @pytest.mark.rule("REC-8")
 def test_a_recall_is_picked_from_the_latest_by_user_run_or_memory(
-    browser: Browser, door: RunningServer, people: People
+    browser: Browser, http_server: RunningServer, people: People
 ) -> None:
     assert "No recalls yet" in browser.get("why/recalls")
-    memory_id = promoted(door.near, people)
+    memory_id = promoted(http_server.local, people)
     made: list[str] = []
     for run in (people.run(run_id="r1"), people.run("cust_2", run_id="<b>r2</b>")):
-        door.clock.advance(seconds=1)
-        made.insert(0, door.near.recall(run, "the secret question").recall_id)
+        http_server.clock.advance(seconds=1)
+        made.insert(0, http_server.local.recall(run, "the secret question").recall_id)
     page = browser.get("why/recalls")
     assert recalls_on(page) == made
     assert "<b>r2" not in page
@@ -100,13 +102,15 @@ def test_a_recall_is_picked_from_the_latest_by_user_run_or_memory(
 
 @pytest.mark.rule("REC-5", "REC-7")
 def test_a_recall_shows_what_it_returned_and_what_of_it_holds(
-    browser: Browser, door: RunningServer, people: People
+    browser: Browser, http_server: RunningServer, people: People
 ) -> None:
-    consent = door.near.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
-    kept = promoted(door.near, people, "<i>tea</i>", predicate="drinks", evidence_refs=["ticket:1"])
-    gone = promoted(door.near, people, "Ring 1", predicate="lives_at", subject="customer:cust_1", classification="PII")
-    recall = door.near.recall(people.run(), "the secret question").recall_id
-    door.near.consent.revoke(people.officer, consent.consent_id)
+    consent = http_server.local.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
+    kept = promoted(http_server.local, people, "<i>tea</i>", predicate="drinks", evidence_refs=["ticket:1"])
+    gone = promoted(
+        http_server.local, people, "Ring 1", predicate="lives_at", subject="customer:cust_1", classification="PII"
+    )
+    recall = http_server.local.recall(people.run(), "the secret question").recall_id
+    http_server.local.consent.revoke(people.officer, consent.consent_id)
     page = browser.get(f"why/recalls/{recall}")
     seen = dict(re.findall(r'data-memory="(\w+)" data-visibility="(\w+)"', page))
     assert seen == {kept: "visible", gone: "hidden"}
@@ -133,10 +137,10 @@ def test_a_recall_shows_what_it_returned_and_what_of_it_holds(
         ({"memory_id": "pm_none", "of": "run"}, "memory_id"),
     ],
 )
-def test_what_cannot_be_asked_is_told_with_what_was_typed(
-    browser: Browser, door: RunningServer, people: People, asked: dict[str, str], field: str
+def test_what_cannot_be_asked_is_reported_with_what_was_typed(
+    browser: Browser, http_server: RunningServer, people: People, asked: dict[str, str], field: str
 ) -> None:
-    page = browser.get("why", 400, **{"memory_id": promoted(door.near, people), **asked})
+    page = browser.get("why", 400, **{"memory_id": promoted(http_server.local, people), **asked})
     assert re.search(rf'role="alert">{field}: ', page)
     if field in asked and field != "as_of":
         assert f'value="{asked[field]}"' in page
@@ -144,15 +148,15 @@ def test_what_cannot_be_asked_is_told_with_what_was_typed(
 
 @pytest.mark.rule("REC-9")
 def test_a_recall_is_replayed_at_a_click_with_what_differs(
-    browser: Browser, door: RunningServer, people: People
+    browser: Browser, http_server: RunningServer, people: People
 ) -> None:
-    consent = door.near.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
-    kept = promoted(door.near, people, "tea", predicate="drinks")
-    gone = promoted(door.near, people, subject="customer:cust_1", classification="PII")
-    recall = door.near.recall(people.run()).recall_id
+    consent = http_server.local.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
+    kept = promoted(http_server.local, people, "tea", predicate="drinks")
+    gone = promoted(http_server.local, people, subject="customer:cust_1", classification="PII")
+    recall = http_server.local.recall(people.run()).recall_id
     same = browser.get("why/replay", recall_id=recall)
     assert 'data-replay="same"' in same
-    door.near.consent.revoke(people.officer, consent.consent_id)
+    http_server.local.consent.revoke(people.officer, consent.consent_id)
     differs = browser.get("why/replay", recall_id=recall)
     assert 'data-replay="differs"' in differs
     assert "its consent has ended" in differs
@@ -160,10 +164,10 @@ def test_a_recall_is_replayed_at_a_click_with_what_differs(
     assert 'role="alert">recall_id: ' in browser.get("why/replay", 400, recall_id="rcl_none")
 
 
-def test_only_an_auditor_replays(door: RunningServer, people: People) -> None:
-    memory_id = promoted(door.near, people)
-    recall = door.near.recall(people.run()).recall_id
-    reviewer = Browser(door, people.reviewer)
+def test_only_an_auditor_replays(http_server: RunningServer, people: People) -> None:
+    memory_id = promoted(http_server.local, people)
+    recall = http_server.local.recall(people.run()).recall_id
+    reviewer = Browser(http_server, people.reviewer)
     page = reviewer.get("why", memory_id=memory_id, recall_id=recall)
     assert "why/replay" not in page
     reviewer.get(f"why/replay?recall_id={recall}", 403)

@@ -1,4 +1,4 @@
-"""Settling a contradiction: one side stands, or each stands where it is true; and how long that took."""
+"""Settling a contradiction: one side is kept, or both with qualifiers; and how long it was open."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -309,7 +309,7 @@ def test_what_arose_while_it_waited_and_is_replaced_at_once_is_recorded_too(unde
 
 
 @pytest.mark.rule("COR-1", "CTR-5")
-def test_a_correction_of_one_side_leaves_the_other_where_it_stands(fabric: Fabric, people: People) -> None:
+def test_a_correction_of_one_side_leaves_the_other_as_it_is(fabric: Fabric, people: People) -> None:
     found = open_one(fabric, people, both_promoted=True)
     fabric.contradictions.resolve(people.reviewer, found.contradiction_id, "coexist", existing=DE, incoming=FR)
     fix = fabric.correct(people.author, memory_id=found.existing, value="letter")

@@ -39,7 +39,7 @@ def test_a_correction_on_a_memory_takes_its_key_subject_scope_and_label(fabric: 
 
 
 @pytest.mark.rule("COR-1", "COR-2", "CTR-4")
-def test_promoted_it_stands_in_the_targets_place_whatever_the_confidence(fabric: Fabric, people: People) -> None:
+def test_a_promoted_correction_replaces_its_target_whatever_the_confidence(fabric: Fabric, people: People) -> None:
     target = promoted(fabric, people, "email", confidence=0.8)
     fix = corrected(fabric, people, memory_id=target, value="phone", confidence=0.55)
     assert values(fabric, people) == ["email"], "nothing changes before it is approved"
@@ -105,7 +105,7 @@ def test_a_correction_that_does_not_say_what_of_what_is_refused(
 
 
 @pytest.mark.rule("COR-1", "ISO-4")
-def test_another_tenants_memory_is_none_and_a_withdrawn_one_is_told(
+def test_another_tenants_memory_is_not_found_and_a_retracted_one_is_a_conflict(
     fabric: Fabric, people: People, others: People
 ) -> None:
     target = promoted(fabric, people, "email")

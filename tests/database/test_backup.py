@@ -133,8 +133,8 @@ def test_a_backup_restored_as_the_docs_say_gives_the_same_and_what_was_erased_si
     carried_out(commands("Restore"))
     with Fabric.open(master_keys=MASTER_KEYS) as fabric:
         after = seen(fabric, then)
-        told = ("now", "asked", "then", "erased", "keys", "chain")
-        assert {name: after[name] for name in told} == {name: before[name] for name in told}
+        result = ("now", "asked", "then", "erased", "keys", "chain")
+        assert {name: after[name] for name in result} == {name: before[name] for name in result}
         assert after["later"] == [], "it was erased after the backup"
         done = fabric.erasures(ACME.auditor)
         assert [one.subject for one in done] == ["customer:gone_after", "customer:gone_before"]

@@ -1,4 +1,4 @@
-"""Clocks that are ahead: refused by the database, brought back by an admin as an event, and told apart in the past."""
+"""Clocks that are ahead: refused by the database, set back by an admin with an event, and distinguished in the past."""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -14,7 +14,7 @@ from muniment.database.migrate import set_bound
 from muniment.errors import ClockAhead, Conflict, InvalidInput, MomentAmbiguous, RoleMissing
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.stories import promoted, texts, told
+from tests.stories import event_data, promoted, texts
 
 # The bound that the schema is created with.
 BOUND = timedelta(minutes=5)
@@ -130,7 +130,7 @@ def test_an_admin_brings_a_clock_back_as_an_event_and_the_numbers_go_on(
 
 
 @pytest.mark.rule("AUD-5", "AUD-2")
-def test_a_step_back_that_no_event_tells_of_is_found_by_verify(
+def test_a_step_back_without_an_event_is_found_by_verify(
     ahead: datetime, bounded: Bounded, people: People, server: TestServer, fresh_database: str
 ) -> None:
     with server.connect(fresh_database, "muniment_writer") as writer, writer.transaction():
@@ -223,7 +223,7 @@ def test_a_reset_of_one_tenant_leaves_the_others_alone(
         with pytest.raises(Conflict):
             fabric.work.reset_clock(others.admin, reason="ours too")
         assert fabric.capture(others.run(), **MESSAGE).seq == first.seq + 1
-        assert told(fabric, others, "clock_reset") == []
+        assert event_data(fabric, others, "clock_reset") == []
 
 
 # --- the past across it
@@ -282,7 +282,7 @@ def test_a_time_that_was_once_is_as_before(fabric: Fabric, people: People, twice
 
 @pytest.mark.rule("ERR-1", "REC-7")
 @pytest.mark.parametrize("number", [0, -1, 2**62, True, 10**6, "0"])
-def test_a_number_that_is_none_is_told(fabric: Fabric, people: People, number: Any) -> None:
+def test_an_invalid_number_is_reported(fabric: Fabric, people: People, number: Any) -> None:
     promoted(fabric, people)
     with pytest.raises(InvalidInput) as error:
         fabric.recall(people.run(), as_of=number)

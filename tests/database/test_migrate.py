@@ -149,7 +149,7 @@ def test_where_passwords_are_asked_each_login_has_its_own_from_the_master_key(
 
 
 @pytest.mark.rule("CAN-4")
-def test_a_gate_is_added_without_a_migration_and_an_older_program_is_told(
+def test_a_gate_is_added_without_a_migration_and_an_older_program_is_reported(
     server: TestServer, empty: str, monkeypatch: pytest.MonkeyPatch, people: People
 ) -> None:
     address = Address.parse(server.url(empty), MASTER_KEYS.login_secret())

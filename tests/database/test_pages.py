@@ -1,4 +1,4 @@
-"""Lists in pages: each goes on behind the last of the page before, and misses and repeats nothing."""
+"""Lists in pages: each page continues after the last entry of the previous one, without gaps or repetitions."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -98,13 +98,13 @@ def test_an_id_that_is_not_of_this_tenant_is_no_place_to_go_on_from(
     theirs, by = _listing(archiving, others, name)
     mine, _ = _listing(archiving, people, name)
     place = getattr(theirs(limit=1)[0] if name != "packs.list" else theirs(limit=2)[1], by)
-    told: list[str] = []
+    result: list[str] = []
     for after in (place, "pm_0"):
         with pytest.raises(NotFound) as caught:
             mine(after=after)
         assert caught.value.field == "after"
-        told.append(str(caught.value))
-    assert told[0] == told[1]
+        result.append(str(caught.value))
+    assert result[0] == result[1]
 
 
 @pytest.mark.parametrize("name", ["archives", "erasures", "packs.backfills"])

@@ -16,7 +16,7 @@ import pytest
 from muniment import Fabric
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.served import Far, Served
+from tests.server_thread import RemoteFabric, ServerThread
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "over_http.py"
@@ -24,9 +24,9 @@ PAGE = (ROOT / "docs" / "how-to" / "use-over-http.md").read_text("utf-8")
 
 
 @pytest.fixture
-def far(server: TestServer, database: str) -> Iterator[Far]:
+def remote(server: TestServer, database: str) -> Iterator[RemoteFabric]:
     url = server.url(database)
-    with Served.on(url) as served, Far(Fabric.open(url, master_keys=MASTER_KEYS), served.url) as opened:
+    with ServerThread.on(url) as served, RemoteFabric(Fabric.open(url, master_keys=MASTER_KEYS), served.url) as opened:
         yield opened
 
 
@@ -35,11 +35,11 @@ def test_the_page_shows_the_example_as_it_is_in_its_file() -> None:
     assert EXAMPLE.read_text("utf-8").endswith(block.partition("import Client\n")[2])
 
 
-def test_the_example_runs_and_runs_again(far: Far, people: People) -> None:
+def test_the_example_runs_and_runs_again(remote: RemoteFabric, people: People) -> None:
     given = {
-        "MUNIMENT_SERVER": far.url,
-        "AGENT_KEY": far.token(people.run(agent_id="refund_bot")),
-        "REVIEWER_KEY": far.token(people.reviewer),
+        "MUNIMENT_SERVER": remote.url,
+        "AGENT_KEY": remote.token(people.run(agent_id="refund_bot")),
+        "REVIEWER_KEY": remote.token(people.reviewer),
     }
     for became in ("promoted", "duplicate"):
         done = subprocess.run(
@@ -57,12 +57,12 @@ def test_the_example_runs_and_runs_again(far: Far, people: People) -> None:
         ]
 
 
-def test_the_requests_on_the_page_are_answered(far: Far, people: People) -> None:
-    token = far.token(people.run(agent_id="refund_bot"))
+def test_the_requests_on_the_page_are_answered(remote: RemoteFabric, people: People) -> None:
+    token = remote.token(people.run(agent_id="refund_bot"))
     commands = re.findall(r"^    curl -s .*?'\{.*?\}'$", PAGE, re.DOTALL | re.MULTILINE)
     assert len(commands) == 2
     for command, status in zip(commands, (201, 200), strict=True):
         words = shlex.split(dedent(command))
         path, body = words[2].removeprefix("localhost:8600"), json.loads(words[-1])
         headers = {"Authorization": f"Bearer {token}"}
-        assert httpx2.post(f"{far.url}{path}", json=body, headers=headers).status_code == status
+        assert httpx2.post(f"{remote.url}{path}", json=body, headers=headers).status_code == status

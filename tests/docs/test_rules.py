@@ -44,5 +44,7 @@ def test_one_command_prints_a_rule_its_code_and_its_tests() -> None:
     assert "four-eyes" in done.stdout or "named approver" in done.stdout
     assert "src/muniment/" in done.stdout
     assert "::test_" in done.stdout
+    lower = subprocess.run([sys.executable, str(PROGRAM), "rev-4"], capture_output=True, text=True, check=True)
+    assert lower.stdout == done.stdout
     unknown = subprocess.run([sys.executable, str(PROGRAM), "REV-99"], capture_output=True, text=True, check=False)
     assert unknown.returncode == 2

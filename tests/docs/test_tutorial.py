@@ -11,7 +11,7 @@ import typer
 
 from tests.docs.running import printed_by
 from tests.docs.test_deploy import understood
-from tests.interfaces.command import Ran, Terminal
+from tests.interfaces.command import CommandResult, Terminal
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -70,7 +70,7 @@ class _Reader:
         self.terminal = terminal
         self.ids: dict[str, str] = {}
 
-    def __call__(self, line: str) -> Ran:
+    def __call__(self, line: str) -> CommandResult:
         words = shlex.split(line)
         if set(words) & self.WORDS - self.ids.keys():
             self._look()
@@ -101,8 +101,8 @@ def test_the_commands_of_the_queue_tutorial_work(home: Path, tenant: str, monkey
     text = (DOCS / "tutorial" / "work-the-queue.md").read_text("utf-8").split("## In the console", 1)[0]
     lines = [line.strip() for line in text.splitlines() if line.startswith("    muniment ")]
     reader = _Reader(Terminal(home, tenant))
-    done: dict[str, Ran] = {}
-    consolidated: list[Ran] = []
+    done: dict[str, CommandResult] = {}
+    consolidated: list[CommandResult] = []
     for line in lines:
         done[line] = reader(line)
         if line == "muniment consolidate":

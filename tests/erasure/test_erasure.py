@@ -1,4 +1,4 @@
-"""Erasure: what is said of a person goes at once from every interface; a receipt and tombstones stay."""
+"""Erasure: facts about a person disappear at once from every interface; a receipt and tombstones stay."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -47,10 +47,10 @@ def test_what_was_erased_is_gone_from_recall_queue_trail_and_explain(fabric: Fab
     assert trail.memory.retraction_reason == "erased"
     assert trail.capture is not None
     assert trail.capture.content is None
-    told = fabric.explain(people.auditor, memory_id=memory_id, recall_id=recall.recall_id)
-    assert "erased" in told.model_dump_json()
+    output = fabric.explain(people.auditor, memory_id=memory_id, recall_id=recall.recall_id)
+    assert "erased" in output.model_dump_json()
     replayed = fabric.replay(people.auditor, recall.recall_id)
-    for shown in (trail, told, replayed, fabric.get(people.auditor, memory_id)):
+    for shown in (trail, output, replayed, fabric.get(people.auditor, memory_id)):
         assert "giraffe" not in shown.model_dump_json()
     assert fabric.erasures(people.auditor) == [receipt]
     assert events(fabric, people, "memory.erased")[0]["memories"] == 1

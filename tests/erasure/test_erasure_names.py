@@ -12,7 +12,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
 from tests.scenarios.erasing import PACK
-from tests.stories import run_job, told
+from tests.stories import event_data, run_job
 
 ANNA, ALIAS, OTHER = "customer:anna_17", "client:anna_17", "customer:bert_4"
 SECRET = "the violet giraffe sings at noon"
@@ -122,7 +122,7 @@ def test_a_capture_from_before_that_is_read_after_the_erasure_gives_nothing_and_
     again = result(keeping, people, ANNA)
     assert len(keeping.consolidate(people.tenant_id).proposals) == 1, "who comes back is told of anew"
     assert content(rows, again)
-    assert [one["captures"] for one in told(keeping, people, "note") if one["about"] == "erased_late"] == [[late]]
+    assert [one["captures"] for one in event_data(keeping, people, "note") if one["about"] == "erased_late"] == [[late]]
 
 
 @pytest.mark.rule("ERA-5", "ERA-3")

@@ -1,4 +1,4 @@
-"""Keys take each other's place while everybody goes on: nothing sealed is lost, the old one opens nothing more."""
+"""Keys are rotated while everything keeps running: nothing sealed is lost, and the old key opens nothing."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +14,7 @@ from muniment.errors import Conflict, KeyUnavailable
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
-from tests.stories import remembered, told, values
+from tests.stories import event_data, remembered, values
 
 
 def rotate(fabric: Fabric, people: People) -> int:
@@ -41,7 +41,7 @@ def test_a_tenant_gets_another_key_and_a_process_with_the_old_one_goes_on(
             other, people, "phone", entity="customer:new", subject="customer:new"
         )  # a key made under the new one
     assert sorted(values(fabric, people)) == ["email", "phone"]
-    assert told(fabric, people, "key_rotated") == [{"version": 2}]
+    assert event_data(fabric, people, "key_rotated") == [{"version": 2}]
 
 
 @pytest.mark.rule("ERA-4", "ERR-2")

@@ -51,7 +51,7 @@ def test_a_name_is_found_in_every_place_that_holds_text_however_it_is_written(fa
 
 
 @pytest.mark.rule("ERA-5", "AUD-1", "EVT-2")
-def test_each_page_is_recorded_and_the_name_stands_nowhere(
+def test_each_page_is_recorded_and_the_name_is_stored_nowhere(
     fabric: Fabric, people: People, rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told_in_passing(fabric, people)

@@ -10,7 +10,7 @@ from muniment.errors import InvalidInput
 from muniment.evaluation.extraction import figures, read_data, sides_of
 
 
-def told(preference: str, *turns: str, question: str = "What shall we do?") -> dict[str, Any]:
+def conversation(preference: str, *turns: str, question: str = "What shall we do?") -> dict[str, Any]:
     return {"preference": preference, "question": question, "persona": {"turns": [{"user": turn} for turn in turns]}}
 
 
@@ -20,16 +20,16 @@ def changed(change: str, before: tuple[str, str, str], after: tuple[str, str, st
 
 
 @pytest.mark.rule("CAN-2")
-def test_preferences_are_counted_where_stated_and_where_told_and_by_half() -> None:
+def test_preferences_are_counted_as_stated_and_as_told_and_by_half() -> None:
     found = figures(
         [
-            told(
+            conversation(
                 "I dislike loud music.",
                 "Hello there.",
                 "By the way, I avoid loud music.",
                 question="I hate rain, what do you do?",
             ),
-            told("Nuts upset my stomach badly.", "I like trains and my nuts."),
+            conversation("Nuts upset my stomach badly.", "I like trains and my nuts."),
         ]
     )
     assert found["n"] == 2
@@ -49,7 +49,7 @@ def test_a_fact_on_the_wrong_side_is_no_hit() -> None:
         "quiet": 1,
         "room": 1,
     }
-    wrong = figures([told("I dislike loud music.", "I love loud music.")])
+    wrong = figures([conversation("I dislike loud music.", "I love loud music.")])
     assert wrong["all"]["told"]["recall"] == 0.0
 
 

@@ -301,7 +301,7 @@ def test_a_query_is_asked_as_its_own_run_over_the_one_given(yaml_file: Callable[
         ("- id: one\n  query: Who?\n  expect: [pm_1]\n  run:\n    intent_id: 'a b'\n", "line 5: expected dotted words"),
     ],
 )
-def test_a_file_of_queries_that_is_wrong_is_told_with_its_line(
+def test_a_file_of_queries_that_is_wrong_is_reported_with_its_line(
     text: str, expected: str, yaml_file: Callable[[str], Path]
 ) -> None:
     with pytest.raises(InvalidInput) as error:
@@ -369,7 +369,7 @@ def test_a_history_reads_back_as_it_was_written(tmp_path: Path) -> None:
         ("\xff", "is not UTF-8"),
     ],
 )
-def test_a_history_that_is_none_is_told_with_its_line(text: str, expected: str, tmp_path: Path) -> None:
+def test_an_invalid_history_is_reported_with_its_line(text: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "some.jsonl"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(InvalidInput, match=r"some\.jsonl") as error:

@@ -171,9 +171,9 @@ class Senders:
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
-            told = process.communicate(timeout=300)[0]
+            result = process.communicate(timeout=300)[0]
             assert process.returncode == 0
-            self.answers += [(str(name), int(status)) for name, status in json.loads(told)]
+            self.answers += [(str(name), int(status)) for name, status in json.loads(result)]
 
 
 def main() -> None:

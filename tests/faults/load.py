@@ -1,4 +1,4 @@
-"""A server as a process, keys to come with, and clients that load it: captures, recalls and approvals."""
+"""A server as a process, API keys, and clients that load it with captures, recalls and approvals."""
 
 import base64
 import contextlib
@@ -22,7 +22,7 @@ from muniment import Fabric
 from muniment.client import AsyncClient
 from muniment.model.context import Asker, RunContext
 from muniment.testing import People
-from tests.served import EVERY_LABEL
+from tests.server_thread import EVERY_LABEL
 
 MUNIMENT = str(Path(sys.executable).with_name("muniment"))
 MASTER_KEY = base64.b64encode(b"a master key for tests, 32 bytes").decode()
@@ -116,10 +116,10 @@ class Serving(Command):
         raise AssertionError(f"no {name}")
 
 
-def token(near: Fabric, asker: Asker) -> str:
+def token(local: Fabric, asker: Asker) -> str:
     """A key for that asker, made beside the server."""
     principal = asker.principal if isinstance(asker, RunContext) else asker
-    made = near.keys.create(
+    made = local.keys.create(
         People(principal.tenant_id).admin,
         principal_id=principal.id,
         kind=principal.kind,

@@ -1,4 +1,4 @@
-"""A disk without free space: the error says so, and everything goes on by itself once there is space again."""
+"""A full disk: the error says so, and everything continues by itself once there is space again."""
 
 import contextlib
 import os

@@ -268,8 +268,8 @@ with embedded.acquire(Path(sys.argv[1])) as lease:
     print(Path(lease.home, "data", "postmaster.pid").stat().st_uid, embedded.is_running(lease.home))
 print(embedded.is_running(lease.home))
 """
-    told = run_as_nobody(program, place_of_nobody / "home")
-    assert told.split() == [str(pwd.getpwnam("nobody").pw_uid), "True", "False"]
+    result = run_as_nobody(program, place_of_nobody / "home")
+    assert result.split() == [str(pwd.getpwnam("nobody").pw_uid), "True", "False"]
     assert modes_above(place_of_nobody / "home") == before
 
 
@@ -282,8 +282,8 @@ for path in sys.argv[1:]:
     except StorageUnavailable as error:
         print(error)
 """
-    told = run_as_nobody(program, place / "of-root", place / "of-root" / "below", place / "new").splitlines()
-    assert told == [
+    result = run_as_nobody(program, place / "of-root", place / "of-root" / "below", place / "new").splitlines()
+    assert result == [
         f"the folder {place}/of-root belongs to user root: run as that user, or choose a folder of nobody",
         f"cannot keep a database in {place}/of-root/below: permission denied",
         f"cannot keep a database in {place}/new: permission denied",

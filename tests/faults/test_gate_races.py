@@ -84,7 +84,7 @@ def test_promotions_for_different_users_do_not_wait_for_each_other(
 
 @pytest.mark.rule("CTR-5", "REV-5")
 @pytest.mark.parametrize("both_promoted", [False, True])
-def test_of_two_who_settle_one_contradiction_one_wins_and_the_other_is_told(
+def test_of_two_who_settle_one_contradiction_one_wins_and_the_other_gets_an_error(
     fabric: Fabric, crowd: list[Fabric], people: People, server: TestServer, database: str, both_promoted: bool
 ) -> None:
     promoted(fabric, people, "email")
@@ -178,5 +178,5 @@ def test_two_passes_over_ended_consents_at_once_take_everything_away_once(
         calls = Calls([lambda n=n: crowd[n].consent.sweep(people.tenant_id) for n in range(3)])
         gate.until_waiting(3)
     assert sum(outcome.memories for outcome in calls.wait()) == 3
-    told = [e.data for e in fabric.events(people.auditor, limit=1000) if e.type == "memory.consent_revoked"]
-    assert [data["memories"] for data in told if "memories" in data] == [3]
+    result = [e.data for e in fabric.events(people.auditor, limit=1000) if e.type == "memory.consent_revoked"]
+    assert [data["memories"] for data in result if "memories" in data] == [3]

@@ -121,28 +121,28 @@ def asked_for(server: Serving, beside: Control, seconds: float) -> tuple[Asking,
 @pytest.mark.rule("ISO-6")
 def test_hostile_bodies_hold_up_nobody_and_fill_no_memory(new_home: Path) -> None:
     people = People("tenant_a")
-    with Fabric.open(home=new_home) as near:
+    with Fabric.open(home=new_home) as local:
         server = Serving("--home", new_home, "--no-worker", MUNIMENT_MASTER_KEY="")
         with server.running(), control() as beside:
-            keys = {"agent": token(near, people.run()), "auditor": token(near, people.auditor)}
-            before, told, answers = server.resident(), "", set[tuple[str, int]]()
+            keys = {"agent": token(local, people.run()), "auditor": token(local, people.auditor)}
+            before, result, answers = server.resident(), "", set[tuple[str, int]]()
             for _ in range(ROUNDS):
                 with Senders(server.url, keys, count=3) as senders:
                     measured, idle = asked_for(server, beside, SECONDS)
                 answers |= set(senders.answers)
                 high, noise = percentile(measured.spent, 0.99), percentile(idle.waited, 0.99)
-                told = (
+                result = (
                     f"{len(senders.answers)} hostile bodies; /healthz: median {ms(percentile(measured.waited, 0.5))},"
                     f" 99th percentile {ms(percentile(measured.waited, 0.99))}, of which the server computed {ms(high)};"
                     f" a program that only answers: {ms(noise)};"
                     f" memory from {before / MEGABYTE:.0f} MB to {server.most_resident() / MEGABYTE:.0f} MB at most"
                 )
-                print(f"\n{told}")
+                print(f"\n{result}")
                 if high < BAR and percentile(measured.waited, 0.5) < BAR + 3 * noise:
                     break
             else:
-                pytest.fail(told)
-            assert server.most_resident() - before < MEMORY, told
+                pytest.fail(result)
+            assert server.most_resident() - before < MEMORY, result
             assert {name for name, status in answers if status >= 500} == set()
             assert {name for name, _ in answers} == {label(one) for one in hostile_bodies()}
             assert server.stop() == 0

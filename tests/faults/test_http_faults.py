@@ -1,4 +1,4 @@
-"""Faults behind the HTTP door: PostgreSQL away, Redis away, a worker killed, the server itself killed."""
+"""Faults behind the HTTP interface: PostgreSQL down, Redis down, a worker killed, the server itself killed."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ from tests.faults.concurrency import hold_clock
 from tests.faults.load import Command, Serving, clients, token
 from tests.faults.servers import eventually
 from tests.redis_server import running
-from tests.served import Served
+from tests.server_thread import ServerThread
 from tests.stories import remembered
 
 # Seconds; it takes some tens of milliseconds, and waiting for a pool or a time-out would take three seconds.
@@ -77,12 +77,12 @@ async def until(condition: Any) -> None:
 
 
 @pytest.mark.rule("ERR-3", "ERR-2", "CAP-10")
-def test_postgresql_stopped_and_started_under_load_is_told_at_once_and_costs_nothing_acknowledged(
+def test_postgresql_stopped_and_started_under_load_is_reported_at_once_and_costs_nothing_acknowledged(
     away: TestServer, own: str, people: People
 ) -> None:
     place = away.url(own)
-    with Fabric.open(place, master_keys=MASTER_KEYS) as near:
-        keys = [token(near, people.run()) for _ in range(6)]
+    with Fabric.open(place, master_keys=MASTER_KEYS) as local:
+        keys = [token(local, people.run()) for _ in range(6)]
 
     async def story(url: str) -> list[Writer]:
         ended = asyncio.Event()
@@ -123,7 +123,7 @@ def test_postgresql_stopped_and_started_under_load_is_told_at_once_and_costs_not
         assert [writer.errors for writer in riding] == [[], []], "these were told to be patient"
         return writers
 
-    with Served.on(place) as served:
+    with ServerThread.on(place) as served:
         writers = asyncio.run(story(served.url))
     there = lines(away, own, people)
     assert there.keys() >= {line for writer in writers for line in writer.acknowledged}
@@ -136,9 +136,12 @@ def test_redis_killed_and_back_stops_neither_capture_nor_recall(
 ) -> None:
     monkeypatch.setitem(RedisStore.__init__.__kwdefaults__ or {}, "pause", 0.3)
     place, run = server.url(database), people.run(session_id="s")
-    with running() as redis, Fabric.open(place, master_keys=MASTER_KEYS) as near:
-        remembered(near, people, "email", tier="working", session_id="s")
-        with Served.on(place, redis_url=redis.url) as served, Client.open(served.url, token(near, run)) as client:
+    with running() as redis, Fabric.open(place, master_keys=MASTER_KEYS) as local:
+        remembered(local, people, "email", tier="working", session_id="s")
+        with (
+            ServerThread.on(place, redis_url=redis.url) as served,
+            Client.open(served.url, token(local, run)) as client,
+        ):
 
             def degraded() -> tuple[str, ...]:
                 answer = client.recall(run)
@@ -159,8 +162,8 @@ def test_a_worker_killed_at_work_is_replaced_and_each_capture_is_consolidated_on
 ) -> None:
     place = server.url(fresh_database)
     worker = Command("worker", "--url", place)
-    with Fabric.open(place, master_keys=MASTER_KEYS) as near, server.connect(fresh_database) as owner:
-        with Served.on(place) as served, Client.open(served.url, token(near, people.run())) as client:
+    with Fabric.open(place, master_keys=MASTER_KEYS) as local, server.connect(fresh_database) as owner:
+        with ServerThread.on(place) as served, Client.open(served.url, token(local, people.run())) as client:
 
             def said(number: int) -> list[str]:
                 items = [WORD | {"text": f"Box {number} holds {n * 17} plates."} for n in range(20)]
@@ -171,7 +174,7 @@ def test_a_worker_killed_at_work_is_replaced_and_each_capture_is_consolidated_on
                 eventually(lambda: owner.execute(_IN_THE_MIDDLE).fetchone() is not None)
             kept += said(2)
             with worker.running():
-                eventually(lambda: near.work.backlog(people.admin).behind == 0)
+                eventually(lambda: local.work.backlog(people.admin).behind == 0)
         rows = owner.execute(_CONSOLIDATED, [people.tenant_id]).fetchall()
         assert Counter(rows) == Counter({(one, 1): 1 for one in kept})
 
@@ -192,8 +195,8 @@ def test_a_server_killed_in_the_middle_of_writes_has_all_it_acknowledged_and_not
     server: TestServer, fresh_database: str, people: People
 ) -> None:
     place = server.url(fresh_database)
-    with Fabric.open(place, master_keys=MASTER_KEYS) as near:
-        keys = [token(near, people.run()) for _ in range(4)]
+    with Fabric.open(place, master_keys=MASTER_KEYS) as local:
+        keys = [token(local, people.run()) for _ in range(4)]
     serving = Serving("--url", place)
 
     async def story() -> list[Writer]:

@@ -31,20 +31,20 @@ ONCE, FOR_TEN_THOUSAND = 12 * MEGABYTE, 4 * MEGABYTE
 @pytest.mark.rule("CAP-10", "JOB-1", "ERR-2")
 def test_a_server_under_load_answers_all_and_does_each_thing_once(new_home: Path) -> None:
     cast = [People("tenant_a"), People("tenant_b")]
-    with Fabric.open(home=new_home) as near:
+    with Fabric.open(home=new_home) as local:
         server = Serving("--home", new_home, MUNIMENT_MASTER_KEY="")
         with server.running():
             warm, measured = Measured(), Measured()
             while not (warm.recalled and warm.approved):  # On a busy machine one round may not come so far.
-                asyncio.run(load(near, server.url, cast, SECONDS / 3, warm, seed=1))
+                asyncio.run(load(local, server.url, cast, SECONDS / 3, warm, seed=1))
             for people in cast:
-                eventually(lambda: near.work.backlog(people.admin).behind == 0, 60)  # noqa: B023  called at once
+                eventually(lambda: local.work.backlog(people.admin).behind == 0, 60)  # noqa: B023  called at once
             before = server.resident()
             began = time.monotonic()
-            asyncio.run(load(near, server.url, cast, SECONDS, measured, seed=2))
+            asyncio.run(load(local, server.url, cast, SECONDS, measured, seed=2))
             taken = time.monotonic() - began
             for people in cast:
-                eventually(lambda: near.work.backlog(people.admin).behind == 0, 60)  # noqa: B023  called at once
+                eventually(lambda: local.work.backlog(people.admin).behind == 0, 60)  # noqa: B023  called at once
             grown = server.resident() - before
             assert server.stop() == 0
         for_ten_thousand = grown / len(measured.seconds) * 10_000
@@ -60,9 +60,9 @@ def test_a_server_under_load_answers_all_and_does_each_thing_once(new_home: Path
         assert grown < ONCE + FOR_TEN_THOUSAND * len(measured.seconds) / 10_000
 
 
-async def load(near: Fabric, url: str, cast: list[People], seconds: float, measured: Measured, *, seed: int) -> None:
+async def load(local: Fabric, url: str, cast: list[People], seconds: float, measured: Measured, *, seed: int) -> None:
     """Two agents and a reviewer of each tenant, for so long; whatever fails is raised."""
-    tokens = [token(near, who) for people in cast for who in (people.run(), people.run(), people.reviewer)]
+    tokens = [token(local, who) for people in cast for who in (people.run(), people.run(), people.reviewer)]
     until = time.monotonic() + seconds
     async with clients(url, tokens, retries=0) as opened, asyncio.TaskGroup() as tasks:
         for n, people in enumerate(cast):

@@ -125,8 +125,8 @@ async def _purged(home: Path, redis_url: str) -> None:
         assert not any(body in kept for kept in in_redis(redis_url) for body in left)
         assert (await fabric.verify(people.auditor, head=head)).ok
         assert (await fabric.verify_archives(people.auditor)).ok
-        told = await fabric.explain(people.auditor, memory_id=memory_id, run=people.run(USER))
-        assert "erased" in told.model_dump_json()
+        result = await fabric.explain(people.auditor, memory_id=memory_id, run=people.run(USER))
+        assert "erased" in result.model_dump_json()
     # After a clean stop and another start nothing comes back.
     async with AsyncFabric.open(**where) as fabric:
         assert (await fabric.recall(people.run(USER))).records == ()

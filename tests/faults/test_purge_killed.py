@@ -140,7 +140,7 @@ async def _purged(home: Path, people: People, vector: bytes) -> None:
 
 
 @pytest.mark.rule("ERA-6")
-def test_files_of_open_transactions_are_left_alone_and_a_server_elsewhere_is_told_of_unowned_ones(
+def test_files_of_open_transactions_are_kept_and_on_other_servers_unowned_files_are_reported(
     tmp_path: Path,
 ) -> None:
     asyncio.run(_left_alone(tmp_path / "home"))

@@ -72,7 +72,7 @@ def recycled(data: Path, superuser: str, wanted: set[bytes]) -> set[str]:
 
 
 @pytest.mark.rule("SCL-6", "ERA-3")
-def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_is_told(
+def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_is_reported(
     place: tuple[Path, str],
 ) -> None:
     data, superuser = place
@@ -96,8 +96,10 @@ def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_
         assert "wal_recycle is on" in fabric._portal.call(purge_problems, owner)[0]
         fabric._portal.call(alerts.alert, opened, people.tenant_id)
         fabric._portal.call(alerts.alert, opened, people.tenant_id)
-        told = [one.data for one in fabric.events(people.auditor, limit=200) if one.data.get("about") == "purge_waits"]
-        assert len(told) == 1 and told[0]["erasures"] == 1 and "wal_recycle" in told[0]["why"]
+        result = [
+            one.data for one in fabric.events(people.auditor, limit=200) if one.data.get("about") == "purge_waits"
+        ]
+        assert len(result) == 1 and result[0]["erasures"] == 1 and "wal_recycle" in result[0]["why"]
         assert in_log(data, before), "what is waited for is there"
 
         with psycopg.connect(superuser, autocommit=True) as connection:

@@ -66,7 +66,7 @@ def test_of_ten_promotions_of_the_same_fact_one_is_promoted_and_the_rest_are_its
 
 
 @pytest.mark.rule("REV-5", "REV-1")
-def test_of_two_operators_on_one_proposal_one_wins_and_the_other_is_told(
+def test_of_two_operators_on_one_proposal_one_wins_and_the_other_gets_an_error(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     item = proposed(fabric, people.run(), entity=SUBJECT, predicate="plan", value="gold").proposal_id

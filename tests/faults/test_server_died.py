@@ -83,7 +83,7 @@ def test_a_server_that_was_killed_is_started_again_and_calls_meanwhile_fail_at_o
 
 
 @pytest.mark.rule("ERR-6")
-def test_a_call_while_the_server_is_started_again_is_told_so(home: Path) -> None:
+def test_a_call_while_the_server_restarts_gets_an_error_that_says_so(home: Path) -> None:
     with Fabric.open(home=home) as fabric:
         fabric.recall(PEOPLE.run())
         with paused_checkpointer(home):  # an orphan that does not end, so that no new server can start yet

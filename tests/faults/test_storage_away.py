@@ -1,4 +1,4 @@
-"""A PostgreSQL that is stopped, killed, paused, slow or full: what calls tell, how soon, and how they go on."""
+"""A PostgreSQL that is stopped, killed, paused, slow or full: what calls raise, how soon, and how they recover."""
 
 import asyncio
 import gc

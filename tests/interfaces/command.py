@@ -17,7 +17,7 @@ MUNIMENT = str(Path(sys.executable).with_name("muniment"))
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """How a command ended and what it wrote."""
 
     code: int
@@ -35,12 +35,12 @@ class Ran:
         return json.loads(self.err)["error"]
 
 
-def run(*arguments: object, stdin: bytes = b"") -> Ran:
+def run(*arguments: object, stdin: bytes = b"") -> CommandResult:
     """Run it in this process."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _input(stdin):
         code = main([str(one) for one in arguments])
-    return Ran(code, out.getvalue(), err.getvalue())
+    return CommandResult(code, out.getvalue(), err.getvalue())
 
 
 @contextlib.contextmanager
@@ -52,7 +52,7 @@ def _input(given: bytes) -> Generator[None]:
         sys.stdin = before
 
 
-def spawn(*arguments: object, folder: Path | None = None, **environment: str) -> Ran:
+def spawn(*arguments: object, folder: Path | None = None, **environment: str) -> CommandResult:
     """Run it as a process."""
     done = subprocess.run(
         [MUNIMENT, *(str(one) for one in arguments)],
@@ -63,7 +63,7 @@ def spawn(*arguments: object, folder: Path | None = None, **environment: str) ->
         check=False,
         timeout=60,
     )
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Terminal:
     home: Path
     tenant: str
 
-    def __call__(self, *arguments: object, stdin: bytes = b"") -> Ran:
+    def __call__(self, *arguments: object, stdin: bytes = b"") -> CommandResult:
         return run(*arguments, "--home", self.home, "--tenant", self.tenant, stdin=stdin)
 
     def json(self, *arguments: object, stdin: bytes = b"") -> Any:

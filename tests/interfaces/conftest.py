@@ -1,4 +1,4 @@
-"""One embedded server for the doors, up as long as they are tested; each test in a tenant of its own."""
+"""One embedded server for all tests of the interfaces; each test has a tenant of its own."""
 
 import tempfile
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The HTTP door as somebody outside meets it: a real server, keys to come with, and a good request for each route."""
+"""The HTTP interface as a client sees it: a running server, API keys, and a valid request for each route."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ from muniment.model.context import Asker
 from muniment.model.events import Event
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.served import EVERY_LABEL, NO_LIMITS, Served
+from tests.server_thread import EVERY_LABEL, NO_LIMITS, ServerThread
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 RUN: dict[str, Any] = {"run_id": "run_1", "user_id": "cust_1"}
@@ -33,7 +33,7 @@ OPEN = ("/healthz", "/readyz", "/metrics", "/docs", "/openapi.json")
 
 
 class RunningServer:
-    """A server on that database with a clock to set, and `near`, a fabric beside it on the same."""
+    """A server on a database with a fake clock, and `local`, a fabric opened directly on the same database."""
 
     def __init__(
         self,
@@ -45,18 +45,18 @@ class RunningServer:
     ) -> None:
         self.clock = FakeClock()
         place = server.url(database)
-        self.served = Served.on(place, settings, proxies, clock=self.clock, **opened)
-        self.near = Fabric.open(place, clock=self.clock, master_keys=MASTER_KEYS, **opened)
+        self.served = ServerThread.on(place, settings, proxies, clock=self.clock, **opened)
+        self.local = Fabric.open(place, clock=self.clock, master_keys=MASTER_KEYS, **opened)
 
     def __enter__(self) -> Self:
         self.served.__enter__()
         self.http = httpx2.Client(base_url=self.served.url, timeout=30)
-        self.near.__enter__()
+        self.local.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.http.close()
-        self.near.close()
+        self.local.close()
         self.served.stop()
 
     @property
@@ -91,7 +91,7 @@ class RunningServer:
             "speaks_for": who.speaks_for,
             "roles": who.roles,
         }
-        made = self.near.keys.create(
+        made = self.local.keys.create(
             admin, principal_id=who.id, kind=who.kind, **(usual | fields)  # type: ignore[arg-type]
         )  # fmt: skip
         assert made.token is not None
@@ -113,7 +113,7 @@ class RunningServer:
     def events(self, people: People) -> list[Event]:
         """The whole log of a tenant."""
         found: list[Event] = []
-        while page := self.near.events(people.auditor, after=found[-1].seq if found else 0, limit=1000):
+        while page := self.local.events(people.auditor, after=found[-1].seq if found else 0, limit=1000):
             found += page
         return found
 
@@ -125,26 +125,26 @@ class RunningServer:
 class Story:
     """A tenant in which something of everything is there; names in braces of paths and bodies stand for its ids."""
 
-    def __init__(self, door: RunningServer, people: People) -> None:
-        near = door.near
+    def __init__(self, http_server: RunningServer, people: People) -> None:
+        local = http_server.local
         self.people = people
         self.tokens: dict[str, str] = {}
-        self._door = door
+        self._http_server = http_server
         self.ids: dict[str, str] = {}
         run = people.run()
-        self.ids["proposal_id"] = proposed(near, run, **KEY, value="email").proposal_id
-        self.ids["memory_id"] = promoted(near, people, "post", predicate="prefers_reply")
-        contradicting = proposed(near, run, entity=SUBJECT, predicate="prefers_reply", value="fax").proposal_id
-        (found,) = near.contradictions.list(people.reviewer, proposal_id=contradicting)
+        self.ids["proposal_id"] = proposed(local, run, **KEY, value="email").proposal_id
+        self.ids["memory_id"] = promoted(local, people, "post", predicate="prefers_reply")
+        contradicting = proposed(local, run, entity=SUBJECT, predicate="prefers_reply", value="fax").proposal_id
+        (found,) = local.contradictions.list(people.reviewer, proposal_id=contradicting)
         self.ids["contradiction_id"] = found.contradiction_id
-        rejected = proposed(near, run, entity=SUBJECT, predicate="eats", value="rye").proposal_id
-        self.ids["rejected"] = near.queue.reject(people.reviewer, rejected, reason="no").proposal_id
-        self.ids["recall_id"] = near.recall(run).recall_id
-        self.ids["consent_id"] = near.consent.grant(people.officer, subject=SUBJECT, **CONSENT).consent_id
-        self.ids["webhook_id"] = near.webhooks.add(people.admin, url="https://8.8.8.8/hook").webhook_id
-        self.ids["capture_id"] = near.capture(run, kind="message", text="x", classification="INTERNAL").capture_id
-        near.consolidate(people.tenant_id)
-        pack = near.packs.register(people.admin, f'pack_meta: {{id: "p{uuid4().hex[:8]}", version: "1.0.0"}}')
+        rejected = proposed(local, run, entity=SUBJECT, predicate="eats", value="rye").proposal_id
+        self.ids["rejected"] = local.queue.reject(people.reviewer, rejected, reason="no").proposal_id
+        self.ids["recall_id"] = local.recall(run).recall_id
+        self.ids["consent_id"] = local.consent.grant(people.officer, subject=SUBJECT, **CONSENT).consent_id
+        self.ids["webhook_id"] = local.webhooks.add(people.admin, url="https://8.8.8.8/hook").webhook_id
+        self.ids["capture_id"] = local.capture(run, kind="message", text="x", classification="INTERNAL").capture_id
+        local.consolidate(people.tenant_id)
+        pack = local.packs.register(people.admin, f'pack_meta: {{id: "p{uuid4().hex[:8]}", version: "1.0.0"}}')
         self.ids["ref"] = pack.ref
         self.ids["write_class"] = "preference"
 
@@ -152,7 +152,7 @@ class Story:
         """A key of somebody with that role alone, or with those."""
         roles = "_".join((role, *also))
         if roles not in self.tokens:
-            self.tokens[roles] = self._door.key(holder(self.people, role, *also))
+            self.tokens[roles] = self._http_server.key(holder(self.people, role, *also))
         return self.tokens[roles]
 
 
@@ -165,17 +165,17 @@ def holder(people: People, *roles: str) -> Principal:
 _BESIDE = ("memory.security", "memory.api_key_created")
 
 
-def standing(door: RunningServer, people: People) -> list[Any]:
-    """How a tenant stands, denials and keys left out: what an attack must not change."""
-    near = door.near
+def tenant_state(http_server: RunningServer, people: People) -> list[Any]:
+    """The state of a tenant without denials and keys: what an attack must not change."""
+    local = http_server.local
     return [
-        [event.event_id for event in door.events(people) if event.type not in _BESIDE],
-        near.queue.list(people.reviewer, closed=True, limit=1000),
-        near.contradictions.list(people.reviewer, closed=True),
-        near.consent.list(people.officer),
-        near.webhooks.list(people.admin),
-        near.erasures(people.auditor),
-        [(one.ref, one.in_force, one.retired) for one in near.packs.list(people.auditor)],
+        [event.event_id for event in http_server.events(people) if event.type not in _BESIDE],
+        local.queue.list(people.reviewer, closed=True, limit=1000),
+        local.contradictions.list(people.reviewer, closed=True),
+        local.consent.list(people.officer),
+        local.webhooks.list(people.admin),
+        local.erasures(people.auditor),
+        [(one.ref, one.in_force, one.retired) for one in local.packs.list(people.auditor)],
     ]
 
 
@@ -269,8 +269,8 @@ class Lines:
         number = answer.headers["x-request-id"]
         deadline = monotonic() + 60
         while True:
-            told = [json.loads(line) for line in self.text.splitlines(keepends=True) if line.endswith("\n")]
-            found = [line for line in told if line.get("request_id") == number]
+            result = [json.loads(line) for line in self.text.splitlines(keepends=True) if line.endswith("\n")]
+            found = [line for line in result if line.get("request_id") == number]
             if any(line["message"] == "request" for line in found):
                 return found
             assert monotonic() < deadline, "no line in the log"
@@ -279,8 +279,8 @@ class Lines:
 class Wire:
     """A connection without a client's manners: what is sent goes out as it is."""
 
-    def __init__(self, door: RunningServer, patience: float = 30) -> None:
-        place = urlsplit(door.url)
+    def __init__(self, http_server: RunningServer, patience: float = 30) -> None:
+        place = urlsplit(http_server.url)
         assert place.hostname is not None and place.port is not None
         self.socket = create_connection((place.hostname, place.port), patience)
         self._got = b""

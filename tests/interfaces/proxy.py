@@ -30,10 +30,10 @@ class Proxy:
     def _accept(self) -> None:
         while not self._ended.is_set():
             with suppress(OSError):
-                near, _ = self._listening.accept()
-                far = socket.create_connection(self._to)
-                Thread(target=self._pass_on, args=(near, far, False), daemon=True).start()
-                Thread(target=self._pass_on, args=(far, near, True), daemon=True).start()
+                local, _ = self._listening.accept()
+                remote = socket.create_connection(self._to)
+                Thread(target=self._pass_on, args=(local, remote, False), daemon=True).start()
+                Thread(target=self._pass_on, args=(remote, local, True), daemon=True).start()
 
     def _pass_on(self, one: socket.socket, other: socket.socket, answers: bool) -> None:
         with suppress(OSError):

@@ -24,11 +24,11 @@ from muniment.sync_verbs import (
     Webhooks,
     Work,
 )
-from tests.interfaces.door import Door, complaint, door, shown, told
+from tests.interfaces.two_tenants import TwoTenants, complaint, listed, shown, two_tenants
 from tests.interfaces.wrong import ASKERS, NAMES, SUBJECT
 from tests.interfaces.wrong_calls import CALLS
 
-__all__ = ["door"]  # a fixture
+__all__ = ["two_tenants"]  # a fixture
 
 # They take the tenant alone, or nobody in particular.
 ASKED_BY_NOBODY = {
@@ -67,66 +67,66 @@ def test_every_public_call_is_in_the_table() -> None:
     ("name", "argument"), [(name, argument) for name, call in CALLS.items() for argument in call.wrong]
 )
 def test_a_wrong_argument_gets_an_error_that_names_it_and_nothing_is_written(
-    door: Door, name: str, argument: str
+    two_tenants: TwoTenants, name: str, argument: str
 ) -> None:
-    door.renew()
-    call, before = CALLS[name], door.events()
+    two_tenants.renew()
+    call, before = CALLS[name], two_tenants.events()
     known = (argument, "captures") if argument == "items" else (argument,)
     found: dict[str, str | None] = {}
     for value in call.wrong[argument]:
         arguments = call.good | {argument: value}
-        said = complaint(lambda given=arguments: door.attempt(name, door.asker(call.who), given), *known)
+        said = complaint(lambda given=arguments: two_tenants.attempt(name, two_tenants.asker(call.who), given), *known)
         if said is not None:
             found[shown(value)] = said
-            door.renew()
-    assert not found, told(found)
-    assert door.events() == before
+            two_tenants.renew()
+    assert not found, listed(found)
+    assert two_tenants.events() == before
 
 
 @pytest.mark.rule("ERR-1")
 @pytest.mark.parametrize("name", CALLS)
-def test_whoever_asks_must_be_a_principal_or_a_run(door: Door, name: str) -> None:
-    call, before = CALLS[name], door.events()
+def test_whoever_asks_must_be_a_principal_or_a_run(two_tenants: TwoTenants, name: str) -> None:
+    call, before = CALLS[name], two_tenants.events()
     found = {
         shown(asker): said
         for asker in ASKERS
-        if (said := complaint(lambda a=asker: door.attempt(name, a, call.good), "asker", call.first)) is not None
+        if (said := complaint(lambda a=asker: two_tenants.attempt(name, a, call.good), "asker", call.first)) is not None
     }
-    assert not found, told(found)
-    assert door.events() == before
+    assert not found, listed(found)
+    assert two_tenants.events() == before
 
 
 @pytest.mark.rule("ERR-1", "CAP-2")
 @pytest.mark.parametrize(("name", "missing"), [(name, one) for name, call in CALLS.items() for one in call.required])
-def test_a_missing_field_is_named(door: Door, name: str, missing: str) -> None:
+def test_a_missing_field_is_named(two_tenants: TwoTenants, name: str, missing: str) -> None:
     arguments = {key: value for key, value in CALLS[name].good.items() if key != missing}
     with pytest.raises(InvalidInput, match="is required") as caught:
-        door.attempt(name, door.asker(CALLS[name].who), arguments)
+        two_tenants.attempt(name, two_tenants.asker(CALLS[name].who), arguments)
     assert caught.value.field == missing
 
 
 @pytest.mark.rule("ERR-1")
 @pytest.mark.parametrize("name", ["capture", "propose", "correct", "consent.grant", "queue.edit"])
 @pytest.mark.parametrize("unknown", ["colour", "tenant_id", "source", "fact", "reason", "tier", "assignee", "priority"])
-def test_an_unknown_field_is_named(door: Door, name: str, unknown: str) -> None:
-    door.renew()
-    before = door.events()
+def test_an_unknown_field_is_named(two_tenants: TwoTenants, name: str, unknown: str) -> None:
+    two_tenants.renew()
+    before = two_tenants.events()
     with pytest.raises(InvalidInput, match="is not a known field") as caught:
-        door.attempt(name, door.asker(CALLS[name].who), CALLS[name].good | {unknown: "x"})
+        two_tenants.attempt(name, two_tenants.asker(CALLS[name].who), CALLS[name].good | {unknown: "x"})
     assert caught.value.field == unknown
-    assert door.events() == before
+    assert two_tenants.events() == before
 
 
 @pytest.mark.rule("ERR-1")
 @pytest.mark.parametrize("tenant", [*NAMES, "x" * 129, None])
-def test_work_on_a_whole_tenant_takes_its_name(door: Door, tenant: Any) -> None:
-    assert complaint(lambda: door.fabric.consolidate(tenant), "tenant_id") is None
-    assert complaint(lambda: door.fabric.consent.sweep(tenant), "tenant_id") is None
-    assert complaint(lambda: door.fabric.reindex(tenant), "tenant_id") is None
-    assert complaint(lambda: door.fabric.seal(tenant), "tenant_id") is None
-    assert complaint(lambda: door.fabric.scan_pii(tenant), "tenant_id") is None
-    assert complaint(lambda: door.fabric.packs.run_backfill(tenant), "tenant_id") is None
-    assert complaint(lambda: door.fabric.webhooks.deliver(tenant), "tenant_id") is None
+def test_work_on_a_whole_tenant_takes_its_name(two_tenants: TwoTenants, tenant: Any) -> None:
+    assert complaint(lambda: two_tenants.fabric.consolidate(tenant), "tenant_id") is None
+    assert complaint(lambda: two_tenants.fabric.consent.sweep(tenant), "tenant_id") is None
+    assert complaint(lambda: two_tenants.fabric.reindex(tenant), "tenant_id") is None
+    assert complaint(lambda: two_tenants.fabric.seal(tenant), "tenant_id") is None
+    assert complaint(lambda: two_tenants.fabric.scan_pii(tenant), "tenant_id") is None
+    assert complaint(lambda: two_tenants.fabric.packs.run_backfill(tenant), "tenant_id") is None
+    assert complaint(lambda: two_tenants.fabric.webhooks.deliver(tenant), "tenant_id") is None
 
 
 @pytest.mark.rule("ERR-1", "COR-1")
@@ -145,11 +145,11 @@ def test_work_on_a_whole_tenant_takes_its_name(door: Door, tenant: Any) -> None:
     ],
 )
 def test_a_correction_names_one_target_and_says_what_is_right(
-    door: Door, given: dict[str, Any], names: tuple[str, ...]
+    two_tenants: TwoTenants, given: dict[str, Any], names: tuple[str, ...]
 ) -> None:
-    before = door.events()
-    assert complaint(lambda: door.attempt("correct", door.people.author, given), *names) is None
-    assert door.events() == before
+    before = two_tenants.events()
+    assert complaint(lambda: two_tenants.attempt("correct", two_tenants.people.author, given), *names) is None
+    assert two_tenants.events() == before
 
 
 @pytest.mark.rule("ERR-1", "CTR-5")
@@ -166,11 +166,16 @@ def test_a_correction_names_one_target_and_says_what_is_right(
         ({"way": "retract", "incoming": {"region": "de"}}, "incoming"),
     ],
 )
-def test_each_way_to_settle_a_contradiction_asks_for_its_own(door: Door, given: dict[str, Any], names: str) -> None:
-    before = door.events()
+def test_each_way_to_settle_a_contradiction_asks_for_its_own(
+    two_tenants: TwoTenants, given: dict[str, Any], names: str
+) -> None:
+    before = two_tenants.events()
     arguments = {"contradiction_id": "{contradiction}", **given}
-    assert complaint(lambda: door.attempt("contradictions.resolve", door.people.reviewer, arguments), names) is None
-    assert door.events() == before
+    assert (
+        complaint(lambda: two_tenants.attempt("contradictions.resolve", two_tenants.people.reviewer, arguments), names)
+        is None
+    )
+    assert two_tenants.events() == before
 
 
 @pytest.mark.rule("ERR-1", "CAN-1", "CAN-10")
@@ -190,11 +195,15 @@ def test_each_way_to_settle_a_contradiction_asks_for_its_own(door: Door, given: 
         ({"write_class": "correction", "entity": SUBJECT, "value": 1}, ("predicate",)),
     ],
 )
-def test_what_a_class_lacks_or_may_not_have_is_named(door: Door, fact: dict[str, Any], names: tuple[str, ...]) -> None:
-    before = door.events()
-    said = complaint(lambda: door.fabric.propose(door.people.author, classification="INTERNAL", **fact), *names)
+def test_what_a_class_lacks_or_may_not_have_is_named(
+    two_tenants: TwoTenants, fact: dict[str, Any], names: tuple[str, ...]
+) -> None:
+    before = two_tenants.events()
+    said = complaint(
+        lambda: two_tenants.fabric.propose(two_tenants.people.author, classification="INTERNAL", **fact), *names
+    )
     assert said is None
-    assert door.events() == before
+    assert two_tenants.events() == before
 
 
 # --- any text at all
@@ -214,10 +223,14 @@ SHARED = settings(max_examples=20, deadline=None, suppress_health_check=[HealthC
 @pytest.mark.rule("ERR-1", "CAN-1")
 @SHARED
 @given(text=ANY_TEXT)
-def test_any_text_comes_back_as_it_was_or_is_refused_by_name(door: Door, text: str) -> None:
+def test_any_text_comes_back_as_it_was_or_is_refused_by_name(two_tenants: TwoTenants, text: str) -> None:
     try:
-        got = door.fabric.propose(
-            door.people.run(), write_class="statement", text=text, classification="INTERNAL", evidence_refs=["e:1"]
+        got = two_tenants.fabric.propose(
+            two_tenants.people.run(),
+            write_class="statement",
+            text=text,
+            classification="INTERNAL",
+            evidence_refs=["e:1"],
         )
     except InvalidInput as error:
         assert error.field == "text"
@@ -226,16 +239,18 @@ def test_any_text_comes_back_as_it_was_or_is_refused_by_name(door: Door, text: s
         if isinstance(got, Refusal):  # It reads like an address or a number of somebody.
             assert (got.gate, got.reason) == ("consent", "anonymous_subject")
             return
-        assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.text == text
+        assert two_tenants.fabric.queue.get(two_tenants.people.reviewer, got.proposal_id).candidate.text == text
 
 
 @pytest.mark.rule("ERR-1", "CAN-1")
 @SHARED
 @given(value=ANY_JSON)
-def test_any_value_comes_back_as_it_was_or_is_refused_by_name(door: Door, value: Any) -> None:
+def test_any_value_comes_back_as_it_was_or_is_refused_by_name(two_tenants: TwoTenants, value: Any) -> None:
     fact: dict[str, Any] = {"entity": f"order:{uuid4().hex}", "predicate": "holds", "value": value}
     try:
-        got = door.fabric.propose(door.people.run(), write_class="preference", classification="INTERNAL", **fact)
+        got = two_tenants.fabric.propose(
+            two_tenants.people.run(), write_class="preference", classification="INTERNAL", **fact
+        )
     except InvalidInput as error:
         assert (error.field or "").split(".")[0] == "value"
     else:
@@ -243,22 +258,22 @@ def test_any_value_comes_back_as_it_was_or_is_refused_by_name(door: Door, value:
             # A number that passes for a card's is personal, and nobody's consent covers it.
             assert (got.gate, got.reason) == ("consent", "anonymous_subject")
         else:
-            assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.value == value
+            assert two_tenants.fabric.queue.get(two_tenants.people.reviewer, got.proposal_id).candidate.value == value
 
 
 @pytest.mark.rule("ERR-1", "ISO-4")
 @SHARED
 @given(name=ANY_TEXT)
-def test_any_name_is_taken_byte_for_byte_or_refused_by_name(door: Door, name: str) -> None:
+def test_any_name_is_taken_byte_for_byte_or_refused_by_name(two_tenants: TwoTenants, name: str) -> None:
     try:
-        run = door.people.run(name)
+        run = two_tenants.people.run(name)
     except InvalidInput as error:
         assert error.field == "user_id"
         return
-    got = door.fabric.propose(run, write_class="statement", text="x", classification="INTERNAL")
+    got = two_tenants.fabric.propose(run, write_class="statement", text="x", classification="INTERNAL")
     assert isinstance(got, Submission)
-    assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.scope.user_id == name
-    assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.scope.user_id == name
+    assert two_tenants.fabric.queue.get(two_tenants.people.reviewer, got.proposal_id).candidate.scope.user_id == name
+    assert two_tenants.fabric.queue.get(two_tenants.people.reviewer, got.proposal_id).candidate.scope.user_id == name
 
 
 @pytest.mark.rule("ERA-1", "CAP-2")

@@ -20,46 +20,46 @@ SECRET: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database) as opened:
         yield opened
 
 
-def refused(door: RunningServer, people: People) -> str:
-    capture_id = door.near.capture(people.run(), **SECRET).capture_id
-    door.near.consolidate(people.tenant_id)
+def refused(http_server: RunningServer, people: People) -> str:
+    capture_id = http_server.local.capture(people.run(), **SECRET).capture_id
+    http_server.local.consolidate(people.tenant_id)
     return capture_id
 
 
 @pytest.mark.rule("CAP-11")
-def test_captures_are_listed_read_and_run_again_over_http(door: RunningServer, people: People) -> None:
-    capture_id = refused(door, people)
-    auditor, reviewer = door.key(people.auditor), door.key(people.reviewer)
-    (entry,) = door.ask("GET", "/v1/captures?state=refused&kind=statement", key=auditor).json()["items"]
+def test_captures_are_listed_read_and_run_again_over_http(http_server: RunningServer, people: People) -> None:
+    capture_id = refused(http_server, people)
+    auditor, reviewer = http_server.key(people.auditor), http_server.key(people.reviewer)
+    (entry,) = http_server.ask("GET", "/v1/captures?state=refused&kind=statement", key=auditor).json()["items"]
     assert (entry["capture_id"], "content" in entry) == (capture_id, False)
-    read = door.ask("GET", f"/v1/captures/{capture_id}", key=reviewer).json()
+    read = http_server.ask("GET", f"/v1/captures/{capture_id}", key=reviewer).json()
     assert read["capture"]["content"]["text"] == "keeps bees"
-    (no,) = door.ask("GET", "/v1/refusals?gate=consent&latest=true", key=reviewer).json()["items"]
+    (no,) = http_server.ask("GET", "/v1/refusals?gate=consent&latest=true", key=reviewer).json()["items"]
     assert (no["capture_id"], no["reason"]) == (capture_id, "consent_missing")
     path = f"/v1/captures/{capture_id}/rerun"
     once = {"Idempotency-Key": b"again"}
-    first = door.ask("POST", path, {"reason": "consent_changed"}, key=reviewer, headers=once)
+    first = http_server.ask("POST", path, {"reason": "consent_changed"}, key=reviewer, headers=once)
     assert (first.status_code, first.json()["number"]) == (200, 2)
-    again = door.ask("POST", path, {"reason": "consent_changed"}, key=reviewer, headers=once)
+    again = http_server.ask("POST", path, {"reason": "consent_changed"}, key=reviewer, headers=once)
     assert (again.status_code, again.json()) == (200, first.json()), "the same request is not carried out twice"
-    other = door.ask("POST", path, {"reason": "requested"}, key=reviewer)
+    other = http_server.ask("POST", path, {"reason": "requested"}, key=reviewer)
     assert (other.status_code, other.json()["code"]) == (409, "conflict")
-    assert door.ask("POST", path, {"reason": "because"}, key=reviewer).status_code == 422
-    assert door.ask("POST", path, {}, key=reviewer).status_code == 422
-    assert door.ask("POST", path, {"reason": "requested"}, key=auditor).status_code == 403
+    assert http_server.ask("POST", path, {"reason": "because"}, key=reviewer).status_code == 422
+    assert http_server.ask("POST", path, {}, key=reviewer).status_code == 422
+    assert http_server.ask("POST", path, {"reason": "requested"}, key=auditor).status_code == 403
     for wrong in ("state=new", "kind=x", "since=yesterday", "limit=0"):
-        assert door.ask("GET", f"/v1/captures?{wrong}", key=auditor).status_code == 422
+        assert http_server.ask("GET", f"/v1/captures?{wrong}", key=auditor).status_code == 422
 
 
 @pytest.mark.rule("CAP-11")
-def test_a_client_has_the_same_verbs(door: RunningServer, people: People) -> None:
-    capture_id = refused(door, people)
-    with Client.open(door.url, door.key(people.reviewer)) as client:
+def test_a_client_has_the_same_verbs(http_server: RunningServer, people: People) -> None:
+    capture_id = refused(http_server, people)
+    with Client.open(http_server.url, http_server.key(people.reviewer)) as client:
         assert [one.capture_id for one in client.captures.list(people.reviewer, state="refused")] == [capture_id]
         assert client.captures.get(people.reviewer, capture_id).state == "refused"
         assert client.refusals.list(people.reviewer, latest=True)[0].gate == "consent"
@@ -68,7 +68,7 @@ def test_a_client_has_the_same_verbs(door: RunningServer, people: People) -> Non
             client.captures.rerun(people.reviewer, capture_id, "requested")
         with pytest.raises(NotFound):
             client.captures.get(people.reviewer, "cap_none")
-    with Client.open(door.url, door.key(people.admin)) as client, pytest.raises(RoleMissing):
+    with Client.open(http_server.url, http_server.key(people.admin)) as client, pytest.raises(RoleMissing):
         client.captures.list(people.admin)
 
 

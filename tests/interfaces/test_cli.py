@@ -61,7 +61,7 @@ def test_all_verbs_that_exist_are_there() -> None:
         assert {path[1] for path in found if path[0] == group} == set(names.split())
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_shown() -> None:
     assert run("--version").out == f"muniment {muniment.__version__}\n"
 
 
@@ -134,7 +134,7 @@ def test_a_recall_can_be_narrowed_and_counts_what_it_left_out(terminal: Terminal
     assert terminal("recall", "--tier", "eternal", "--json").error["field"] == "tiers.0"
 
 
-def test_what_the_limit_cut_is_told(terminal: Terminal) -> None:
+def test_the_number_of_records_beyond_the_limit_is_shown(terminal: Terminal) -> None:
     for text in ("Returns are accepted within 30 days.", "The office in Lyon has a new telephone system."):
         proposal = terminal.json("propose", "--class", "statement", "--text", text, "-c", "PUBLIC", "--as", "alice")
         terminal.json("approve", proposal["proposal_id"], "--as", "bob")
@@ -186,7 +186,7 @@ def test_of_several_proposals_one_that_fails_does_not_hold_up_the_others(termina
     assert (ran.error["code"], ran.error["place"]) == ("not_found", "mwp_none")
 
 
-def test_who_may_not_approve_at_all_is_told_once(terminal: Terminal) -> None:
+def test_a_caller_who_may_not_approve_at_all_gets_one_error(terminal: Terminal) -> None:
     ran = terminal("approve", terminal.proposed(), "mwp_2", "mwp_3", "--role", "auditor", "--json")
     assert (ran.code, ran.out) == (1, "")
     assert ran.error["code"] == "role_missing"
@@ -304,7 +304,7 @@ def test_as_a_process_it_ends_with_the_same_codes_and_writes_the_same(terminal: 
     assert misused.err.startswith("error: Missing argument 'MEMORY'. (usage)")
 
 
-def test_a_database_that_is_away_is_told_in_one_line_without_warnings_or_passwords() -> None:
+def test_an_unreachable_database_is_reported_in_one_line_without_warnings_or_passwords() -> None:
     key = base64.b64encode(bytes(32)).decode()
     ran = spawn("recall", "--url", "postgresql://me:secret@127.0.0.1:1/none", MUNIMENT_MASTER_KEY=key)
     assert (ran.code, ran.out) == (1, "")

@@ -101,14 +101,14 @@ def test_the_address_of_the_embedded_database_works_in_psql_and_keeps_the_server
     try:
         assert run("db", "migrate", "--home", home).out.count("applied") == len(migrations())
         assert not embedded.is_running(home)
-        told = run("db", "url", "--home", home)
-        assert "muniment db stop" in told.err
+        result = run("db", "url", "--home", home)
+        assert "muniment db stop" in result.err
         assert embedded.is_running(home)
         query = "SELECT current_user, count(*) FROM schema_migrations"
         # variables that are meant for some other server do not lead it astray
         outside = {**os.environ, "PGHOST": "elsewhere", "PGPORT": "1", "PGOPTIONS": "-c search_path=elsewhere"}
         done = subprocess.run(
-            [PSQL, told.out.strip(), "-Atc", query], capture_output=True, text=True, env=outside, check=False
+            [PSQL, result.out.strip(), "-Atc", query], capture_output=True, text=True, env=outside, check=False
         )
         assert done.stdout == f"muniment_owner|{len(migrations())}\n", done.stderr
         assert run("db", "start", "--home", home, "--json").json["running"] is True

@@ -82,7 +82,7 @@ def test_people_are_shown_a_table(tmp_path: Path) -> None:
         ("some.jsonl.gz", "not gzip", "some.jsonl.gz: is not gzip"),
     ],
 )
-def test_data_that_cannot_be_used_is_told_with_its_file_and_line(
+def test_data_that_cannot_be_used_is_reported_with_its_file_and_line(
     name: str, content: str, expected: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -94,14 +94,14 @@ def test_data_that_cannot_be_used_is_told_with_its_file_and_line(
 
 
 @pytest.mark.rule("ERR-1")
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     ran = run("eval", "pii", "--data", tmp_path / "none.jsonl")
     assert (ran.code, ran.out) == (1, "")
     assert "cannot read" in ran.err
     assert "no such file" in ran.err
 
 
-def test_a_file_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "some.jsonl"
     path.write_bytes(b'{"text": "\xff"}\n')
     assert "is not UTF-8" in run("eval", "pii", "--data", path).err

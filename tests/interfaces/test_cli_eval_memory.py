@@ -194,7 +194,7 @@ def test_what_was_true_is_answered_as_of_then_and_what_is_true_now(temporary: Pa
         ("as-of", '[{"question": "who?"}]', "some.json record 1: expected a list"),
     ],
 )
-def test_data_of_another_form_is_told_before_a_database_is_made(
+def test_data_of_another_form_is_reported_before_a_database_is_made(
     name: str, content: str, message: str, temporary: Path
 ) -> None:
     Path("some.json").write_text(content)
@@ -264,11 +264,11 @@ def test_only_strict_ends_with_1_for_a_query_that_failed(terminal: Terminal, tmp
         tmp_path / "right.yaml", {"id": "one", "query": "Which channel?", "expect": [{"text_contains": "email"}]}
     )
     assert terminal("eval", "golden", "--file", wrong).code == 0
-    told = terminal("eval", "golden", "--file", wrong, "--strict")
-    assert told.code == 1
-    assert "one: missing text_contains: telex" in told.out
-    assert "passed             0 of 1" in told.out
-    assert "regressions fixed  0 of 1" in told.out
+    result = terminal("eval", "golden", "--file", wrong, "--strict")
+    assert result.code == 1
+    assert "one: missing text_contains: telex" in result.out
+    assert "passed             0 of 1" in result.out
+    assert "regressions fixed  0 of 1" in result.out
     assert terminal("eval", "golden", "--file", right, "--strict", "--history", tmp_path / "kept.jsonl").code == 0
     assert (tmp_path / "kept.jsonl").exists()
     assert not (tmp_path / "right.history.jsonl").exists()
@@ -303,7 +303,7 @@ def test_a_query_that_cannot_be_asked_is_named_and_no_history_is_written(termina
         (None, "cannot read"),
     ],
 )
-def test_a_file_of_queries_that_cannot_be_read_is_told(
+def test_a_file_of_queries_that_cannot_be_read_is_reported(
     content: bytes | None, message: str, terminal: Terminal, tmp_path: Path
 ) -> None:
     path = tmp_path / "queries.yaml"

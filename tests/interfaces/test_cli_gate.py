@@ -30,7 +30,7 @@ def _consent(terminal: Terminal) -> str:
 
 
 @pytest.mark.rule("RED-4", "CAN-4")
-def test_a_reviewer_sees_the_gates_it_passed_and_what_was_masked_but_not_what_stood_there(
+def test_a_reviewer_sees_the_gates_it_passed_and_what_was_masked_but_not_the_original(
     terminal: Terminal,
 ) -> None:
     _consent(terminal)
@@ -72,7 +72,7 @@ def test_a_duplicate_that_came_back_says_so(terminal: Terminal) -> None:
 
 
 @pytest.mark.rule("REV-6")
-def test_a_rejection_is_remembered_told_and_lifted(terminal: Terminal) -> None:
+def test_a_rejection_is_remembered_shown_and_lifted(terminal: Terminal) -> None:
     rejected = terminal.proposed("email")
     terminal.json("reject", rejected, "--reason", "unclear", "--as", "bob")
     fact = ("--entity", "customer:cus_77", "--predicate", "prefers_channel", "--value", " EMAIL", "-c", "INTERNAL")
@@ -153,7 +153,7 @@ def test_a_correction_that_a_gate_refuses_ends_with_3_and_an_agent_writes_none(t
 
 
 @pytest.mark.rule("COR-3")
-def test_adoption_tells_whether_decisions_changed(terminal: Terminal) -> None:
+def test_adoption_shows_whether_decisions_changed(terminal: Terminal) -> None:
     assert terminal("adoption").out == "0 corrections, 0 measured, 0 adopted\n"
     key = ("--entity", "customer:cus_77", "--predicate", "prefers_channel")
     memory = terminal.promoted("email")
@@ -234,7 +234,7 @@ def test_a_contradiction_is_settled_in_each_way(
 
 @pytest.mark.rule("ERR-1")
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "result"),
     [
         (("coexist",), 1, "existing"),
         (("coexist", "--existing", "region"), 1, "existing"),
@@ -247,13 +247,13 @@ def test_a_contradiction_is_settled_in_each_way(
     ],
 )
 def test_a_resolution_that_does_not_fit_its_way_is_an_error_and_settles_nothing(
-    terminal: Terminal, arguments: tuple[str, ...], code: int, told: str | None
+    terminal: Terminal, arguments: tuple[str, ...], code: int, result: str | None
 ) -> None:
     terminal.promoted("email")
     terminal.proposed("phone")
     (one,) = terminal.json("contradictions")
     ran = terminal("resolve", one["contradiction_id"], *arguments, "--as", "bob", "--json")
-    assert (ran.code, ran.out, ran.error["field"]) == (code, "", told)
+    assert (ran.code, ran.out, ran.error["field"]) == (code, "", result)
     assert terminal.json("contradictions") == [one]
 
 

@@ -85,14 +85,14 @@ def _preference(value: str, **fields: object) -> str:
 
 @pytest.mark.rule("CAP-7")
 def test_captures_are_imported_a_thousand_at_a_time_and_consolidated(terminal: Terminal, tmp_path: Path) -> None:
-    told = terminal.json("import", _file(tmp_path, _lines(2001)), "--no-consolidate")
-    assert (told["captured"], len(set(told["capture_ids"]))) == (2001, 2001)
+    result = terminal.json("import", _file(tmp_path, _lines(2001)), "--no-consolidate")
+    assert (result["captured"], len(set(result["capture_ids"]))) == (2001, 2001)
     assert [one["data"]["count"] for one in terminal.json("events", "--after", "1")] == [500, 500, 500, 500, 1]
     assert terminal.json("consolidate")["captures"] == 2001
 
 
 @pytest.mark.rule("CAN-8", "CAN-9")
-def test_lines_are_captured_or_proposed_in_their_order_and_what_the_gates_refuse_is_told(
+def test_lines_are_captured_or_proposed_in_their_order_and_what_the_gates_refuse_is_reported(
     terminal: Terminal, tmp_path: Path
 ) -> None:
     statement = {"kind": "statement", "classification": "PUBLIC"}
@@ -105,13 +105,13 @@ def test_lines_are_captured_or_proposed_in_their_order_and_what_the_gates_refuse
     ]
     ran = terminal("import", _file(tmp_path, lines), "--as", "alice", "--json")
     assert (ran.code, ran.err) == (3, "")
-    told = ran.json
-    assert [told[name] for name in ("captured", "repeated", "proposed", "refused")] == [3, 0, 2, 2]
-    assert [(one["line"], one["gate"], one["reason"]) for one in told["refusals"]] == [
+    result = ran.json
+    assert [result[name] for name in ("captured", "repeated", "proposed", "refused")] == [3, 0, 2, 2]
+    assert [(one["line"], one["gate"], one["reason"]) for one in result["refusals"]] == [
         (3, "consent", "consent_missing"),
         (4, "consent", "consent_missing"),
     ]
-    assert sorted(told["proposals"]) == sorted(one["proposal_id"] for one in terminal.json("queue"))
+    assert sorted(result["proposals"]) == sorted(one["proposal_id"] for one in terminal.json("queue"))
     kinds = [one["data"]["kinds"] for one in terminal.json("events") if one["type"] == "memory.captured"]
     assert kinds == [["statement"], ["statement"], ["statement"], ["message", "statement"]]
     shown = terminal("import", _file(tmp_path, lines), "--as", "alice")
@@ -145,8 +145,8 @@ def test_an_error_in_a_file_names_its_line_and_what_was_committed(
     assert (error["captured"], error["last_line"]) == (1000, 1001)
     ran = terminal("import", path)
     assert ran.code == 1
-    told, committed = ran.err.splitlines()
-    assert told.startswith("error: line 1201: ")
+    result, committed = ran.err.splitlines()
+    assert result.startswith("error: line 1201: ")
     assert committed == "1000 captured, 0 proposed, 0 refused, up to line 1001"
     assert [one["data"]["count"] for one in terminal.json("events", "--after", "1")] == [500] * 4
 

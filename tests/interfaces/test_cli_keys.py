@@ -13,6 +13,7 @@ def test_a_key_is_made_shown_once_listed_and_revoked(terminal: Terminal) -> None
         *("--clearance", "PUBLIC", "--clearance", "PII", "--expires", "30d", "--label", "the shop", "--as", "ada"),
     )
     assert (made["kind"], made["roles"], made["user_id"]) == ("agent", ["agent"], "cust_1")
+    assert made["tenant_id"] == terminal.tenant
     assert (made["clearance"], made["created_by"], made["state"]) == (["PII", "PUBLIC"], "ada", "active")
     with Fabric.open(home=terminal.home) as fabric:
         held = fabric.keys.check(made["token"])
@@ -32,12 +33,13 @@ def test_a_key_is_made_shown_once_listed_and_revoked(terminal: Terminal) -> None
     assert [one["state"] for one in terminal.json("key", "list")] == ["revoked"]
 
 
-def test_a_person_is_told_how_to_use_the_token_and_that_it_is_not_shown_again(terminal: Terminal) -> None:
+def test_a_person_reads_how_to_use_the_token_and_that_it_is_not_shown_again(terminal: Terminal) -> None:
     ran = terminal("key", "create", "--for", "jane", "--grant", "reviewer", "--grant", "auditor")
     assert ran.code == 0
     (token,) = [word for word in ran.out.split() if word.startswith("mun_")]
     assert f'export MUNIMENT_KEY="{token}"' in ran.err
     assert "not shown again" in ran.err
+    assert f"tenant     {terminal.tenant}\n" in ran.out
     (one,) = terminal.json("key", "list")
     assert (one["kind"], one["roles"], one["token"]) == ("operator", ["auditor", "reviewer"], None)
     assert one["expires_at"] is not None

@@ -38,6 +38,6 @@ def test_metrics_are_shown_to_people_to_programs_and_to_prometheus(terminal: Ter
         (("--prometheus",), "prometheus"),
     ],
 )
-def test_a_window_written_wrong_is_told_by_its_name(terminal: Terminal, options: tuple[str, ...], field: str) -> None:
+def test_an_invalid_window_is_reported_by_its_name(terminal: Terminal, options: tuple[str, ...], field: str) -> None:
     ran = terminal("metrics", *options, "--json")
     assert (ran.code, ran.error["field"]) == (1, field)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interfaces.command import Ran, Terminal
+from tests.interfaces.command import CommandResult, Terminal
 
 PACK = """\
 pack_meta: {id: acme, version: "2.0.0", ontology_version: "2.0.0"}
@@ -95,7 +95,7 @@ def test_a_version_is_put_in_force_and_what_was_can_be_asked(terminal: Terminal,
 
 
 @pytest.mark.rule("PAC-5", "PAC-9")
-def test_a_dry_run_tells_what_would_change_and_who_may_do_it(terminal: Terminal, tmp_path: Path) -> None:
+def test_a_dry_run_shows_what_would_change_and_who_may_do_it(terminal: Terminal, tmp_path: Path) -> None:
     terminal.proposed()
     terminal.json("pack", "register", written(tmp_path, "1.0.0", LAX), "--as", "ada")
     plan = terminal.json("pack", "activate", "acme@1.0.0", "--dry-run")
@@ -144,7 +144,7 @@ class _Terminal(io.TextIOWrapper):
         return True
 
 
-def _typed(monkeypatch: pytest.MonkeyPatch, terminal: Terminal, keys: bytes, *arguments: object) -> Ran:
+def _typed(monkeypatch: pytest.MonkeyPatch, terminal: Terminal, keys: bytes, *arguments: object) -> CommandResult:
     """As somebody at a terminal."""
     with monkeypatch.context() as patch:
         patch.setattr("io.TextIOWrapper", _Terminal)

@@ -1,4 +1,4 @@
-"""Long lists on the command line come in pages, and each says how to go on."""
+"""Long lists on the command line come in pages, and each page says how to get the next."""
 
 from pathlib import Path
 

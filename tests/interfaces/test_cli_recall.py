@@ -47,7 +47,7 @@ def _ago(**time: float) -> str:
 
 
 @pytest.mark.rule("REC-2", "REC-5")
-def test_a_query_ranks_and_the_parts_of_the_score_are_told_to_who_asks_for_them(terminal: Terminal) -> None:
+def test_a_query_ranks_and_the_parts_of_the_score_are_shown_on_request(terminal: Terminal) -> None:
     phones, returns = _remembered(terminal, PHONES), _remembered(terminal, RETURNS)
     assert terminal.recalled("when can goods be returned") == [returns, phones]
     assert terminal.recalled("telephones in Lyon") == [phones, returns]
@@ -79,7 +79,7 @@ def test_entities_are_followed_as_far_as_is_said(terminal: Terminal) -> None:
 
 
 @pytest.mark.rule("REC-6", "REC-7")
-def test_what_was_known_at_a_moment_is_still_told_of_that_moment(terminal: Terminal) -> None:
+def test_what_was_known_at_a_moment_is_still_recalled_as_of_that_moment(terminal: Terminal) -> None:
     before = _ago(seconds=1)
     memory = _remembered(terminal, RETURNS)
     then = terminal.json("recall")["records"][0]["provenance"]["promoted_at"]
@@ -168,7 +168,7 @@ def test_a_compile_is_narrowed_like_a_recall_and_keeps_to_its_budget(terminal: T
     assert terminal("compile", "--budget", "0", "--json").error["field"] == "token_budget"
 
 
-def test_where_nothing_is_to_be_told_nothing_is_written(terminal: Terminal) -> None:
+def test_without_anything_to_report_nothing_is_written(terminal: Terminal) -> None:
     for form in ("markdown", "xml", "json", "messages"):
         ran = terminal("compile", "anything", "--format", form)
         assert (ran.code, ran.out) == (0, "")
@@ -190,7 +190,7 @@ def test_a_prompt_can_be_shown_on_a_terminal_whatever_was_remembered(terminal: T
 
 
 @pytest.mark.rule("REC-12")
-def test_a_run_is_told_of_its_own_proposals_since_its_last_compile(terminal: Terminal) -> None:
+def test_a_run_sees_its_own_proposals_since_its_last_compile(terminal: Terminal) -> None:
     bot = ("--as", "bot", "--run", "r1")
     said = ("--class", "statement", "--text", RETURNS, "-c", "PUBLIC", "--kind", "agent")
     proposal = terminal.json("propose", *said, *bot)["proposal_id"]
@@ -219,7 +219,7 @@ def _table(shown: str) -> dict[str, str]:
 
 
 @pytest.mark.rule("REC-10")
-def test_an_auditor_is_told_every_filter_that_hides_a_memory_from_a_run(terminal: Terminal) -> None:
+def test_an_auditor_sees_every_filter_that_hides_a_memory_from_a_run(terminal: Terminal) -> None:
     memory = _remembered(terminal, RETURNS, "--user", "cus_77", "--intent", "shop.*", "--qualifier", "region=de")
     other = ("--user", "cus_78", "--intent", "sales.offer", "--qualifier", "region=fr")
     found = terminal.json("explain", memory, "--role", "auditor", *other)
@@ -242,7 +242,7 @@ def test_an_auditor_is_told_every_filter_that_hides_a_memory_from_a_run(terminal
 
 
 @pytest.mark.rule("REC-10", "ISO-4")
-def test_a_run_is_told_what_it_sees_and_nothing_of_the_rest(terminal: Terminal) -> None:
+def test_a_run_gets_explanations_only_of_what_it_sees(terminal: Terminal) -> None:
     memory = _remembered(terminal, RETURNS, "--user", "cus_77")
     assert terminal.json("explain", memory, "--user", "cus_77")["visibility"] == "visible"
     hidden = terminal("explain", memory, "--user", "cus_78", "--json")
@@ -357,7 +357,7 @@ def _facts(count: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.rule("REV-5")
-def test_what_became_of_each_of_many_is_told_in_the_order_asked_for(terminal: Terminal) -> None:
+def test_what_became_of_each_of_many_is_reported_in_the_order_asked_for(terminal: Terminal) -> None:
     ids = [_proposed(terminal, text) for text in (RETURNS, PHONES, "The shop in Ulm is open on Sundays.")]
     terminal.json("reject", ids[1], "--reason", "unclear", "--as", "bob")
     own = _proposed(terminal, "The shop in Bern is closed on Mondays.", "--as", "bob")
@@ -366,8 +366,8 @@ def test_what_became_of_each_of_many_is_told_in_the_order_asked_for(terminal: Te
     assert [one["proposal_id"] for one in ran.json] == [*ids, own]
     assert [one["error"] for one in ran.json] == [None, "already_decided", None, "self_approval"]
     assert [one["status"] for one in ran.json] == ["promoted", "rejected", "promoted", "pending"]
-    told = [json.loads(line)["error"] for line in ran.err.splitlines()]
-    assert [(one["place"], one["code"]) for one in told] == [(ids[1], "already_decided"), (own, "self_approval")]
+    result = [json.loads(line)["error"] for line in ran.err.splitlines()]
+    assert [(one["place"], one["code"]) for one in result] == [(ids[1], "already_decided"), (own, "self_approval")]
 
 
 def test_people_are_shown_each_outcome_and_how_many_of_each(terminal: Terminal) -> None:
@@ -380,7 +380,7 @@ def test_people_are_shown_each_outcome_and_how_many_of_each(terminal: Terminal) 
     assert (ran.code, ran.err) == (1, "error: mwp_none: no such proposal (not_found)\n")
 
 
-def test_portions_that_are_committed_are_told_when_a_later_one_breaks(
+def test_portions_that_are_committed_are_reported_when_a_later_one_breaks(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(review, "APPROVED_AT_ONCE", 2)

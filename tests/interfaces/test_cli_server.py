@@ -1,4 +1,4 @@
-"""The command line against a server: the same verbs give the same, and who asks is whom the key is of."""
+"""The command line against a server: the same results as on a database, for the principal of the key."""
 
 import json
 import os
@@ -18,8 +18,8 @@ from muniment import AsyncFabric, Fabric, Principal
 from muniment.cli import app
 from muniment.http.settings import MEGABYTE, ServerSettings
 from muniment.model.context import Role
-from tests.interfaces.command import MUNIMENT, Ran, Terminal, run
-from tests.served import EVERY_LABEL, Served
+from tests.interfaces.command import MUNIMENT, CommandResult, Terminal, run
+from tests.server_thread import EVERY_LABEL, ServerThread
 
 ROLES: dict[str, frozenset[Role]] = {
     "olga": frozenset({"correction_writer"}),
@@ -35,14 +35,14 @@ NOWHERE = "http://127.0.0.1:1"
 
 
 @pytest.fixture(scope="module")
-def served(home: Path) -> Iterator[Served]:
+def served(home: Path) -> Iterator[ServerThread]:
     settings = ServerSettings(rate=0, body_limit=9 * MEGABYTE)
-    with Served(lambda: AsyncFabric.open(home=home), settings) as running:
+    with ServerThread(lambda: AsyncFabric.open(home=home), settings) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def near(home: Path) -> Iterator[Fabric]:
+def local(home: Path) -> Iterator[Fabric]:
     with Fabric.open(home=home) as opened:
         yield opened
 
@@ -55,7 +55,7 @@ class Afar:
     tenant: str
     keys: dict[str, str]
 
-    def __call__(self, who: str, *arguments: object, stdin: bytes = b"") -> Ran:
+    def __call__(self, who: str, *arguments: object, stdin: bytes = b"") -> CommandResult:
         ran = run(*arguments, "--server", self.url, "--key", self.keys[who], stdin=stdin)
         for key in self.keys.values():
             assert key not in ran.out + ran.err
@@ -67,21 +67,21 @@ class Afar:
         return ran.json
 
 
-def keys_of(near: Fabric, tenant: str) -> dict[str, str]:
+def keys_of(local: Fabric, tenant: str) -> dict[str, str]:
     admin = Principal(tenant_id=tenant, id="keeper", kind="operator", roles={"admin"})
     found: dict[str, str] = {}
     for name, roles in ROLES.items():
         kind = "agent" if name == "bot" else "operator"
         clearance = EVERY_LABEL if name == "bot" else None
-        made = near.keys.create(admin, principal_id=name, kind=kind, roles=roles, clearance=clearance)
+        made = local.keys.create(admin, principal_id=name, kind=kind, roles=roles, clearance=clearance)
         assert made.token is not None
         found[name] = made.token
     return found
 
 
 @pytest.fixture
-def afar(served: Served, near: Fabric, tenant: str) -> Afar:
-    return Afar(served.url, tenant, keys_of(near, tenant))
+def afar(served: ServerThread, local: Fabric, tenant: str) -> Afar:
+    return Afar(served.url, tenant, keys_of(local, tenant))
 
 
 # ---- the same verbs ----
@@ -164,11 +164,11 @@ def _alike(given: Any) -> Any:
 
 
 def test_verbs_give_the_same_behind_a_server_as_on_the_database(
-    served: Served, near: Fabric, home: Path, tmp_path: Path
+    served: ServerThread, local: Fabric, home: Path, tmp_path: Path
 ) -> None:
     afar, here = (f"tenant_{name * 12}" for name in "af")
-    behind = Afar(served.url, afar, keys_of(near, afar))
-    keys_of(near, here)
+    behind = Afar(served.url, afar, keys_of(local, afar))
+    keys_of(local, here)
 
     def ask_server(who: str, *arguments: object) -> Any:
         ran = behind(who, *arguments, "--json", stdin=b"From stdin.")
@@ -217,7 +217,7 @@ def test_a_person_asks_about_a_run_under_their_own_key(afar: Afar, terminal: Ter
     assert shown["visibility"] == "hidden"
 
 
-def test_a_key_without_the_role_is_told_so_before_anything_is_written(afar: Afar, tmp_path: Path) -> None:
+def test_a_key_without_the_role_is_refused_before_anything_is_written(afar: Afar, tmp_path: Path) -> None:
     (file := tmp_path / "lines.jsonl").write_text('{"kind": "message", "text": "hello", "classification": "PUBLIC"}')
     refused = afar("bot", "import", file, "--json")
     assert (refused.code, refused.error["field"]) == (1, "key")
@@ -284,7 +284,7 @@ def test_every_verb_asks_a_server_or_says_that_it_does_not() -> None:
 # ---- what goes wrong ----
 
 
-def test_what_is_wrong_at_the_server_is_told_as_it_is_here(afar: Afar, terminal: Terminal) -> None:
+def test_errors_of_the_server_are_raised_as_those_of_the_fabric(afar: Afar, terminal: Terminal) -> None:
     nobody = ("queue", "show", "mwp_01a1de60ebe944d4dad32871beef", "--json")
     assert afar("boris", *nobody).error == terminal(*nobody).error
     mistaken = ("capture", "hello", "-c", "GEHEIM", "--json")
@@ -315,26 +315,26 @@ def test_a_key_that_is_not_let_in_and_a_server_that_is_away_are_errors_that_show
 
 
 @pytest.mark.rule("EVT-1")
-def test_who_follows_events_misses_none_while_the_server_is_away(home: Path, near: Fabric, tenant: str) -> None:
-    keys = keys_of(near, tenant)
+def test_who_follows_events_misses_none_while_the_server_is_away(home: Path, local: Fabric, tenant: str) -> None:
+    keys = keys_of(local, tenant)
     writer = Principal(tenant_id=tenant, id="olga", kind="operator", roles={"correction_writer"})
 
     def capture(text: str) -> str:
-        return near.capture(writer, kind="statement", text=text, classification="PUBLIC").capture_id
+        return local.capture(writer, kind="statement", text=text, classification="PUBLIC").capture_id
 
     captured = [capture("one")]
-    with Served(lambda: AsyncFabric.open(home=home)) as first:
+    with ServerThread(lambda: AsyncFabric.open(home=home)) as first:
         arguments = [MUNIMENT, "events", "--follow", "--json", "--server", first.url]
         environment = {**os.environ, "MUNIMENT_KEY": keys["anton"]}
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as following:
             try:
                 assert following.stdout is not None
-                told = (json.loads(line) for line in following.stdout)
-                seen = [next(one["data"]["first"] for one in told if one["type"] == "memory.captured")]
+                result = (json.loads(line) for line in following.stdout)
+                seen = [next(one["data"]["first"] for one in result if one["type"] == "memory.captured")]
                 first.stop()
                 captured.append(capture("two"))
-                with Served(lambda: AsyncFabric.open(home=home), port=urlsplit(first.url).port or 0):
-                    seen.append(next(one["data"]["first"] for one in told if one["type"] == "memory.captured"))
+                with ServerThread(lambda: AsyncFabric.open(home=home), port=urlsplit(first.url).port or 0):
+                    seen.append(next(one["data"]["first"] for one in result if one["type"] == "memory.captured"))
                     following.terminate()
                     assert following.wait(60) == 143
             finally:

@@ -1,4 +1,4 @@
-"""The client: what a fabric would say, over a wire that breaks, from a server that goes away and comes back."""
+"""The client: the same results as a fabric, over connections that break and servers that stop and return."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -27,27 +27,27 @@ from muniment.http.problems import STATUS
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.interfaces.proxy import Proxy
-from tests.served import Far, Served
+from tests.server_thread import RemoteFabric, ServerThread
 from tests.stories import proposed
 
 FACT = {"kind": "statement", "text": "Returns are accepted within 14 days.", "classification": "INTERNAL"}
 
 
 @pytest.fixture(scope="module")
-def served(server: TestServer, database: str) -> Iterator[Served]:
-    with Served.on(server.url(database)) as running:
+def served(server: TestServer, database: str) -> Iterator[ServerThread]:
+    with ServerThread.on(server.url(database)) as running:
         yield running
 
 
 @pytest.fixture
-def near(server: TestServer, database: str) -> Iterator[Fabric]:
+def local(server: TestServer, database: str) -> Iterator[Fabric]:
     with Fabric.open(server.url(database), master_keys=MASTER_KEYS) as opened:
         yield opened
 
 
 @pytest.fixture
-def far(near: Fabric, served: Served) -> Iterator[Far]:
-    with Far(near, served.url) as opened:
+def remote(local: Fabric, served: ServerThread) -> Iterator[RemoteFabric]:
+    with RemoteFabric(local, served.url) as opened:
         yield opened
 
 
@@ -57,63 +57,85 @@ def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.rule("AUD-4")
-def test_a_verification_can_be_asked_for_in_parts(far: Far, near: Fabric, people: People) -> None:
+def test_a_verification_can_be_asked_for_in_parts(remote: RemoteFabric, local: Fabric, people: People) -> None:
     for _ in range(20):
-        near.capture(people.run(), **FACT)
-        near.seal(people.tenant_id)
-    part = far.verify(people.auditor, count=1)
+        local.capture(people.run(), **FACT)
+        local.seal(people.tenant_id)
+    part = remote.verify(people.auditor, count=1)
     assert part.cursor is not None and not part.ok
-    whole = far.verify(people.auditor, cursor=part.cursor)
-    assert whole == near.verify(people.auditor) and whole.rows > 20
+    whole = remote.verify(people.auditor, cursor=part.cursor)
+    assert whole == local.verify(people.auditor) and whole.rows > 20
+
+
+def test_an_unknown_filter_is_refused_as_the_fabric_refuses_it(
+    remote: RemoteFabric, local: Fabric, people: People
+) -> None:
+    for fabric in (local, remote):
+        for verbs in (fabric.queue, fabric.memories, fabric.captures, fabric.refusals, fabric.recalls):
+            with pytest.raises(InvalidInput, match="is not a known field") as refused:
+                verbs.list(people.auditor if verbs is fabric.captures else people.reviewer, colour="red")
+            assert refused.value.field == "colour"
+
+
+def test_no_types_of_events_are_refused_and_not_taken_for_all(
+    remote: RemoteFabric, local: Fabric, people: People
+) -> None:
+    local.capture(people.run(), **FACT)
+    for fabric in (local, remote):
+        with pytest.raises(InvalidInput) as refused:
+            fabric.events(people.auditor, types=[])
+        assert refused.value.field == "types"
 
 
 @pytest.mark.rule("ERR-2")
-def test_what_was_done_but_not_answered_is_not_done_again(far: Far, near: Fabric, people: People) -> None:
-    with Proxy(far.url) as proxy:
-        with Client.open(proxy.url, far.token(people.author)) as client:
+def test_what_was_done_but_not_answered_is_not_done_again(remote: RemoteFabric, local: Fabric, people: People) -> None:
+    with Proxy(remote.url) as proxy:
+        with Client.open(proxy.url, remote.token(people.author)) as client:
             client.me()
             proxy.swallow = 2
             receipt = client.capture(people.author, **FACT)
             assert proxy.swallowed == 2
             assert receipt.repeated
-        assert near.work.backlog(people.admin).behind == 1
-        near.consolidate(people.tenant_id)
-        (item,) = near.queue.list(people.reviewer)
-        with Client.open(proxy.url, far.token(people.reviewer)) as client:
+        assert local.work.backlog(people.admin).behind == 1
+        local.consolidate(people.tenant_id)
+        (item,) = local.queue.list(people.reviewer)
+        with Client.open(proxy.url, remote.token(people.reviewer)) as client:
             client.me()
             proxy.swallow = 1
             done = client.queue.approve(people.reviewer, item.proposal_id, note="seen")
         assert (proxy.swallowed, done.status) == (3, "promoted")
-        assert [verdict.action for verdict in near.queue.get(people.reviewer, item.proposal_id).verdicts] == ["approve"]
+        assert [verdict.action for verdict in local.queue.get(people.reviewer, item.proposal_id).verdicts] == [
+            "approve"
+        ]
 
 
-def test_a_batch_that_was_not_answered_is_captured_once(far: Far, near: Fabric, people: People) -> None:
-    with Proxy(far.url) as proxy, Client.open(proxy.url, far.token(people.author)) as client:
+def test_a_batch_that_was_not_answered_is_captured_once(remote: RemoteFabric, local: Fabric, people: People) -> None:
+    with Proxy(remote.url) as proxy, Client.open(proxy.url, remote.token(people.author)) as client:
         client.me()
         proxy.swallow = 1
         first = client.capture_many(people.author, [FACT | {"text": f"Fact {n}."} for n in range(3)])
     assert len({receipt.capture_id for receipt in first}) == 3
-    assert near.work.backlog(people.admin).behind == 3
+    assert local.work.backlog(people.admin).behind == 3
 
 
-def test_a_server_that_is_away_is_told_as_such_and_found_again(
-    server: TestServer, database: str, near: Fabric, people: People
+def test_an_unreachable_server_is_reported_and_found_again(
+    server: TestServer, database: str, local: Fabric, people: People
 ) -> None:
-    with Served.on(server.url(database)) as running:
-        token, port = Far(near, running.url).token(people.reviewer), int(running.url.rpartition(":")[2])
+    with ServerThread.on(server.url(database)) as running:
+        token, port = RemoteFabric(local, running.url).token(people.reviewer), int(running.url.rpartition(":")[2])
         client = Client.open(running.url, token)
         assert client.queue.list(people.reviewer) == []
     with pytest.raises(ServerUnavailable):
         client.queue.list(people.reviewer)
-    again = Served.on(server.url(database))
+    again = ServerThread.on(server.url(database))
     again._port = port
     with again:
         assert client.queue.list(people.reviewer) == []
         client.close()
 
 
-def test_only_the_holder_of_the_credential_asks(far: Far, people: People, others: People) -> None:
-    client = far.client(people.reviewer)
+def test_only_the_holder_of_the_credential_asks(remote: RemoteFabric, people: People, others: People) -> None:
+    client = remote.client(people.reviewer)
     assert client.me() == people.reviewer
     for asker in (people.second_reviewer, others.reviewer, people.run(), others.run()):
         with pytest.raises(Denied, match="credential is of operator boris"):
@@ -122,14 +144,16 @@ def test_only_the_holder_of_the_credential_asks(far: Far, people: People, others
         client.consolidate(others.tenant_id)
     with pytest.raises(InvalidInput, match="expected a Principal"):
         client.queue.list("boris")  # type: ignore[arg-type]
-    agent = far.client(people.run())
+    agent = remote.client(people.run())
     with pytest.raises(Denied):
         agent.recall(people.run(agent_id="another"))
 
 
-def test_what_the_server_refuses_is_the_error_that_the_fabric_raises(far: Far, near: Fabric, people: People) -> None:
-    proposal_id = proposed(near, people.run(), entity="customer:c1", predicate="diet", value="vegan").proposal_id
-    for fabric in (near, far.client(people.reviewer)):
+def test_what_the_server_refuses_is_the_error_that_the_fabric_raises(
+    remote: RemoteFabric, local: Fabric, people: People
+) -> None:
+    proposal_id = proposed(local, people.run(), entity="customer:c1", predicate="diet", value="vegan").proposal_id
+    for fabric in (local, remote.client(people.reviewer)):
         with pytest.raises(errors.NotFound) as missing:
             fabric.queue.get(people.reviewer, "mwp_of_nobody")
         assert (missing.value.field, missing.value.message) == ("proposal_id", "no such proposal")
@@ -141,41 +165,46 @@ def test_what_the_server_refuses_is_the_error_that_the_fabric_raises(far: Far, n
             fabric.queue.reject(people.reviewer, proposal_id, reason="")
         assert wrong.value.field == "reason"
     with pytest.raises(PackInvalid) as pack:
-        far.client(people.admin).packs.register(people.admin, "pack_meta: 3\n")
+        remote.client(people.admin).packs.register(people.admin, "pack_meta: 3\n")
     assert pack.value.problems
 
 
-def test_a_wrong_key_and_an_address_that_is_none(far: Far, people: People) -> None:
-    with Client.open(far.url, "mun_nobody") as client, pytest.raises(Unauthenticated):
+def test_a_wrong_key_and_an_address_that_is_none(remote: RemoteFabric, people: People) -> None:
+    with Client.open(remote.url, "mun_nobody") as client, pytest.raises(Unauthenticated):
         client.queue.list(people.reviewer)
-    for url, key, field in (("ftp://x", "k", "url"), ("", "k", "url"), (far.url, "", "key"), (far.url, "ä", "key")):
+    for url, key, field in (
+        ("ftp://x", "k", "url"),
+        ("", "k", "url"),
+        (remote.url, "", "key"),
+        (remote.url, "ä", "key"),
+    ):
         with pytest.raises(InvalidInput) as wrong:
             Client.open(url, key)
         assert wrong.value.field == field
 
 
-def test_what_json_cannot_carry_is_an_error_of_the_caller(far: Far, people: People) -> None:
+def test_what_json_cannot_carry_is_an_error_of_the_caller(remote: RemoteFabric, people: People) -> None:
     with pytest.raises(InvalidInput):
-        far.client(people.author).capture(people.author, **FACT | {"payload": object()})
+        remote.client(people.author).capture(people.author, **FACT | {"payload": object()})
 
 
 @pytest.mark.parametrize("wrong", [".", ".."])
-def test_no_id_leads_to_another_address(far: Far, people: People, wrong: str) -> None:
+def test_no_id_leads_to_another_address(remote: RemoteFabric, people: People, wrong: str) -> None:
     with pytest.raises(InvalidInput, match="is no id"):
-        far.client(people.reviewer).queue.get(people.reviewer, wrong)
+        remote.client(people.reviewer).queue.get(people.reviewer, wrong)
 
 
-def test_many_at_once_through_one_client(far: Far, near: Fabric, people: People) -> None:
+def test_many_at_once_through_one_client(remote: RemoteFabric, local: Fabric, people: People) -> None:
     async def captured(client: AsyncClient, n: int) -> None:
         await client.capture(people.author, kind="message", text=f"Message {n}.", classification="INTERNAL")
 
     async def many(token: str) -> None:
-        async with AsyncClient.open(far.url, token) as client, anyio.create_task_group() as tasks:
+        async with AsyncClient.open(remote.url, token) as client, anyio.create_task_group() as tasks:
             for n in range(20):
                 tasks.start_soon(captured, client, n)
 
-    anyio.run(many, far.token(people.author))
-    assert near.work.backlog(people.admin).behind == 20
+    anyio.run(many, remote.token(people.author))
+    assert local.work.backlog(people.admin).behind == 20
 
 
 # ---- a server of another kind ----
@@ -282,7 +311,7 @@ def test_a_pack_problem_may_say_more_than_this_client_knows(other: str) -> None:
     ("status", "body"),
     [(200, b"<html>"), (200, b"{}"), (500, b"<html>"), (502, b""), (418, b'{"code": 1}'), (500, problem("internal"))],
 )
-def test_an_answer_that_is_none_of_ours_is_told_as_such(other: str, status: int, body: bytes) -> None:
+def test_an_answer_of_another_program_is_reported_as_such(other: str, status: int, body: bytes) -> None:
     Answers.said = [(status, {}, body)]
     with Client.open(other, "k") as client, pytest.raises(ServerUnavailable):
         client.me()
@@ -310,37 +339,39 @@ def test_a_newer_server_may_say_more(other: str) -> None:
 
 @pytest.mark.rule("REV-13")
 def test_many_are_approved_over_http_as_far_as_they_are_ordinary_or_acknowledged(
-    far: Far, near: Fabric, people: People
+    remote: RemoteFabric, local: Fabric, people: People
 ) -> None:
     facts = ({"write_class": "preference"}, {"write_class": "correction"}, {"write_class": "correction"})
     ids = [
-        proposed(near, people.author, entity="customer:c7", predicate=f"p{n}", value=n, **fact).proposal_id
+        proposed(local, people.author, entity="customer:c7", predicate=f"p{n}", value=n, **fact).proposal_id
         for n, fact in enumerate(facts)
     ]
-    done = far.client(people.reviewer).queue.approve_many(people.reviewer, ids, acknowledge={ids[2]: "in the contract"})
+    done = remote.client(people.reviewer).queue.approve_many(
+        people.reviewer, ids, acknowledge={ids[2]: "in the contract"}
+    )
     assert [(one.status, one.error) for one in done] == [
         ("promoted", None),
         ("pending", "left_out"),
         ("promoted", None),
     ]
     assert [[reason.code for reason in one.left_out] for one in done] == [[], ["high_risk"], []]
-    assert near.queue.get(people.reviewer, ids[2]).verdicts[-1].reason == "in the contract"
+    assert local.queue.get(people.reviewer, ids[2]).verdicts[-1].reason == "in the contract"
     with pytest.raises(InvalidInput):
-        far.client(people.reviewer).queue.approve_many(people.reviewer, ids[1:2], acknowledge={ids[0]: "seen"})
+        remote.client(people.reviewer).queue.approve_many(people.reviewer, ids[1:2], acknowledge={ids[0]: "seen"})
 
 
 @pytest.mark.rule("AUD-5")
 def test_a_clock_is_brought_back_and_the_past_asked_by_number_over_http(
-    far: Far, near: Fabric, people: People, server: TestServer, database: str
+    remote: RemoteFabric, local: Fabric, people: People, server: TestServer, database: str
 ) -> None:
-    admin, agent = far.client(people.admin), far.client(people.run().principal)
+    admin, agent = remote.client(people.admin), remote.client(people.run().principal)
     ahead = FakeClock(datetime.now(UTC) + timedelta(days=30))
     with Fabric.open(server.url(database), clock=ahead, master_keys=MASTER_KEYS) as early:
         before = early.capture(people.run(), kind="message", text="early", classification="INTERNAL")
     done = admin.work.reset_clock(people.admin, reason="a clock was ahead")
     assert (done.seq, done.was_at, done.reset_by) == (before.seq + 1, before.captured_at, people.admin.id)
-    item = proposed(near, people.run(), entity="customer:c1", predicate="p", value="v")
-    near.queue.approve(people.reviewer, item.proposal_id)
+    item = proposed(local, people.run(), entity="customer:c1", predicate="p", value="v")
+    local.queue.approve(people.reviewer, item.proposal_id)
     assert agent.recall(people.run(), as_of=done.seq).records == ()
     assert agent.recall(people.run(), as_of=datetime.now(UTC)).records != ()
     with pytest.raises(Conflict):

@@ -9,32 +9,32 @@ import pytest
 from muniment import Fabric
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.served import Far, Served
+from tests.server_thread import RemoteFabric, ServerThread
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 
 @pytest.fixture(scope="module")
-def near(server: TestServer, database: str) -> Iterator[Fabric]:
+def local(server: TestServer, database: str) -> Iterator[Fabric]:
     with Fabric.open(server.url(database), master_keys=MASTER_KEYS) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def far(server: TestServer, database: str, near: Fabric) -> Iterator[Far]:
-    with Served.on(server.url(database)) as running, Far(near, running.url) as opened:
+def remote(server: TestServer, database: str, local: Fabric) -> Iterator[RemoteFabric]:
+    with ServerThread.on(server.url(database)) as running, RemoteFabric(local, running.url) as opened:
         yield opened
 
 
-def test_every_view_is_the_same_through_a_server(near: Fabric, far: Far, people: People) -> None:
+def test_every_view_is_the_same_through_a_server(local: Fabric, remote: RemoteFabric, people: People) -> None:
     before = datetime.now(UTC) - timedelta(hours=1)
-    memory_id = promoted(near, people, "company:acme", predicate="works_at", text="She works at Acme.")
-    promoted(near, people, "email")
-    item = proposed(near, people.run(), **KEY, value="phone").proposal_id
-    near.queue.assign(people.second_reviewer, item)
-    near.queue.attend(people.second_reviewer, item)
-    (against,) = near.contradictions.list(people.reviewer)
-    recall = near.recall(people.run(), "Acme").recall_id
-    consent = near.consent.grant(people.officer, subject=KEY["entity"], **CONSENT).consent_id
+    memory_id = promoted(local, people, "company:acme", predicate="works_at", text="She works at Acme.")
+    promoted(local, people, "email")
+    item = proposed(local, people.run(), **KEY, value="phone").proposal_id
+    local.queue.assign(people.second_reviewer, item)
+    local.queue.attend(people.second_reviewer, item)
+    (against,) = local.contradictions.list(people.reviewer)
+    recall = local.recall(people.run(), "Acme").recall_id
+    consent = local.consent.grant(people.officer, subject=KEY["entity"], **CONSENT).consent_id
     queue: dict[str, Any] = {"tier": "semantic", "risk": "low", "reason": "contradiction", "entity": KEY["entity"]}
     queue |= {"assignee": "clara", "status": "pending", "overdue": False, "write_class": "preference"}
     looks = (
@@ -63,6 +63,6 @@ def test_every_view_is_the_same_through_a_server(near: Fabric, far: Far, people:
         lambda fabric: fabric.events(people.auditor, types=["memory.promoted"], about=memory_id, latest=True),
     )
     for place, look in enumerate(looks):
-        here, there = look(near), look(far)
+        here, there = look(local), look(remote)
         assert here == there, place
         assert here or place == 1, place

@@ -1,4 +1,4 @@
-"""The demo: it tells the truth, ends by itself and leaves nothing behind."""
+"""The demo: its output is true, it ends by itself, and it leaves nothing behind."""
 
 import os
 import pty
@@ -14,13 +14,13 @@ import pytest
 from muniment.database import embedded
 from muniment.model.consent import Consent
 from muniment.sync_verbs import Consents
-from tests.interfaces.command import MUNIMENT, Ran, Terminal, run, spawn
+from tests.interfaces.command import MUNIMENT, CommandResult, Terminal, run, spawn
 
 STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[CommandResult, Path]:
     """The demo as a program gets it, with settings around that are not for it, and the folder for temporary files."""
     folder = tmp_path_factory.mktemp("t")
     elsewhere = {
@@ -32,20 +32,20 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
     return spawn("demo", "--json", TMPDIR=str(folder), **elsewhere), folder
 
 
-def _results(told: tuple[Ran, Path]) -> list[dict[str, Any]]:
-    return [step["result"] for step in told[0].json["steps"]]
+def _results(demo_run: tuple[CommandResult, Path]) -> list[dict[str, Any]]:
+    return [step["result"] for step in demo_run[0].json["steps"]]
 
 
 def test_whatever_the_environment_says_the_demo_ends_well_says_nothing_beside_its_document_and_leaves_nothing(
-    told: tuple[Ran, Path],
+    demo_run: tuple[CommandResult, Path],
 ) -> None:
-    ran, folder = told
+    ran, folder = demo_run
     assert (ran.code, ran.err) == (0, "")
     assert list(folder.iterdir()) == []
 
 
-def test_the_demo_tells_the_worked_correction_step_by_step(told: tuple[Ran, Path]) -> None:
-    consent, capture, queued, gated, early, refused, approved, recalled, others, papers, withdrawn = _results(told)
+def test_the_demo_shows_the_worked_correction_step_by_step(demo_run: tuple[CommandResult, Path]) -> None:
+    consent, capture, queued, gated, early, refused, approved, recalled, others, papers, withdrawn = _results(demo_run)
     assert consent["state"] == "active"
     assert (queued["tier_target"], queued["priority"], queued["status"]) == ("durable", 0.95, "pending")
     assert (gated["kept"][-6:], gated["redactions"], gated["trust"]) == ("*1111.", {"card": 1}, 0)
@@ -64,12 +64,12 @@ def test_the_demo_tells_the_worked_correction_step_by_step(told: tuple[Ran, Path
 
 
 def test_what_the_demo_proposes_to_try_next_works(
-    told: tuple[Ran, Path], terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+    demo_run: tuple[CommandResult, Path], terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUNIMENT_HOME", str(terminal.home))
     monkeypatch.setenv("MUNIMENT_TENANT", terminal.tenant)
     proposal, shown = "", ""
-    for line in told[0].json["next"]:
+    for line in demo_run[0].json["next"]:
         program, *arguments = shlex.split(line.replace("PROPOSAL", proposal))
         assert program == "muniment"
         done = run(*arguments)

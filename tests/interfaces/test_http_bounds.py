@@ -1,4 +1,4 @@
-"""What a request may bring: bytes, values, nesting, fields, connections; and what is told of one that brings more."""
+"""Limits of a request (bytes, values, nesting, fields, connections), and the errors beyond them."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ GOOD = {"kind": "statement", "classification": "INTERNAL", "text": "x"}
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(
         server, database, ServerSettings(rate=0, bodies_at_once=600_000, body_limit=300_000), ""
     ) as opened:
@@ -36,8 +36,8 @@ def door(server: TestServer, database: str) -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def bot(door: RunningServer, people: People) -> str:
-    return door.key(people.run())
+def bot(http_server: RunningServer, people: People) -> str:
+    return http_server.key(people.run())
 
 
 # ---- the scan ----
@@ -121,51 +121,51 @@ def test_a_form_has_a_bounded_number_of_fields() -> None:
     ],
 )
 def test_the_library_compares_lengths_before_it_validates(
-    near: Fabric, people: People, fields: dict[str, Any], named: str
+    local: Fabric, people: People, fields: dict[str, Any], named: str
 ) -> None:
-    with pytest.raises(TooLarge) as told:
-        near.capture(people.run(), **GOOD | fields)
-    assert told.value.field == named
-    with pytest.raises(TooLarge) as told:
-        near.capture_many(people.run(), [GOOD, GOOD | fields])
-    assert told.value.field == f"captures.1.{named}"
+    with pytest.raises(TooLarge) as result:
+        local.capture(people.run(), **GOOD | fields)
+    assert result.value.field == named
+    with pytest.raises(TooLarge) as result:
+        local.capture_many(people.run(), [GOOD, GOOD | fields])
+    assert result.value.field == f"captures.1.{named}"
 
 
 @pytest.mark.rule("ISO-6")
-def test_unknown_keys_are_not_counted_one_by_one(near: Fabric, people: People) -> None:
+def test_unknown_keys_are_not_counted_one_by_one(local: Fabric, people: People) -> None:
     many = {f"k_{chr(97 + n % 26)}{n}": 1 for n in range(50_000)}
     with pytest.raises(InvalidInput, match="is not a known field"):
-        near.capture(people.run(), **GOOD, **many)
+        local.capture(people.run(), **GOOD, **many)
     with pytest.raises(InvalidInput, match="is not a known field"):
         check_lengths(CaptureInput, many)
     for lists in ({"entities": OBJECTS}, {"classes": OBJECTS}, {"tiers": OBJECTS}):
         with pytest.raises(TooLarge):
-            near.recall(people.run(), **lists)
-    with pytest.raises(TooLarge) as told:
+            local.recall(people.run(), **lists)
+    with pytest.raises(TooLarge) as result:
         RunContext(tenant_id="t", run_id="r", agent_id="a", classification_allowed=[str(n) for n in range(5_000)])
-    assert told.value.field == "classification_allowed"
+    assert result.value.field == "classification_allowed"
 
 
 @pytest.mark.rule("ISO-6")
-def test_a_list_of_wrong_items_ends_at_the_first(near: Fabric, people: People) -> None:
+def test_a_list_of_wrong_items_ends_at_the_first(local: Fabric, people: People) -> None:
     for verb, wrong in (
-        (near.queue.approve_many, {"proposal_ids": [5] * 10_000}),
-        (near.work.requeue, {"capture_ids": [5] * 10_000}),
-        (near.record_golden, {"results": [5] * 10_000}),
+        (local.queue.approve_many, {"proposal_ids": [5] * 10_000}),
+        (local.work.requeue, {"capture_ids": [5] * 10_000}),
+        (local.record_golden, {"results": [5] * 10_000}),
     ):
         asker = people.reviewer if "proposal_ids" in wrong else people.admin
-        with pytest.raises(InvalidInput) as told:
+        with pytest.raises(InvalidInput) as result:
             verb(asker, **wrong)
-        assert told.value.field is not None and told.value.field.endswith(".0")
-    with pytest.raises(InvalidInput) as told:
+        assert result.value.field is not None and result.value.field.endswith(".0")
+    with pytest.raises(InvalidInput) as result:
         build(CaptureInput, GOOD | {"evidence_refs": [5] * 64})
-    assert told.value.field == "evidence_refs.0"
+    assert result.value.field == "evidence_refs.0"
     assert LENGTH_LIMIT <= 1000
 
 
 @pytest.fixture
-def near(door: RunningServer) -> Fabric:
-    return door.near
+def local(http_server: RunningServer) -> Fabric:
+    return http_server.local
 
 
 # ---- over HTTP ----
@@ -188,12 +188,12 @@ def near(door: RunningServer) -> Fabric:
         ("/v1/proposals", {"write_class": "preference", "value": OBJECTS * 4, **GOOD}, 413, "body"),
     ],
 )  # fmt: skip
-def test_a_body_past_its_bounds_is_told_so_once(
-    door: RunningServer, bot: str, path: str, body: Any, status: int, field: str
+def test_a_body_beyond_its_limits_gets_one_error(
+    http_server: RunningServer, bot: str, path: str, body: Any, status: int, field: str
 ) -> None:
-    told = door.ask("POST", path, body, key=bot)
-    assert (told.status_code, told.json()["field"]) == (status, field), told.text
-    assert len(told.content) < 1_000
+    result = http_server.ask("POST", path, body, key=bot)
+    assert (result.status_code, result.json()["field"]) == (status, field), result.text
+    assert len(result.content) < 1_000
 
 
 @pytest.mark.rule("ISO-6")
@@ -205,12 +205,12 @@ def test_every_address_has_bounds_and_most_are_small() -> None:
 
 
 @pytest.mark.rule("ISO-6")
-def test_long_good_bodies_are_taken_as_short_ones_are(door: RunningServer, people: People, bot: str) -> None:
+def test_long_good_bodies_are_taken_as_short_ones_are(http_server: RunningServer, people: People, bot: str) -> None:
     items = [{**GOOD, "text": f"{n} " + "Ж\n" * 300, "payload": {"n": [n]}} for n in range(150)]
-    taken = door.ask("POST", "/v1/captures", {"captures": items, "run": {"run_id": "r"}}, key=bot)
+    taken = http_server.ask("POST", "/v1/captures", {"captures": items, "run": {"run_id": "r"}}, key=bot)
     assert taken.status_code == 201 and len(taken.json()["receipts"]) == 150
-    short = door.ask("POST", "/v1/captures", {"captures": [{"kind": 5}] * 2}, key=bot)
-    wrong = door.ask("POST", "/v1/captures", {"captures": [{"kind": 5, "text": "x" * 20_000}]}, key=bot)
+    short = http_server.ask("POST", "/v1/captures", {"captures": [{"kind": 5}] * 2}, key=bot)
+    wrong = http_server.ask("POST", "/v1/captures", {"captures": [{"kind": 5, "text": "x" * 20_000}]}, key=bot)
     assert {name: value for name, value in short.json().items() if name != "request_id"} == {
         name: value for name, value in wrong.json().items() if name != "request_id"
     }
@@ -229,15 +229,15 @@ def test_long_good_bodies_are_taken_as_short_ones_are(door: RunningServer, peopl
     ],
 )
 def test_a_head_past_its_bounds_is_refused(
-    door: RunningServer, method: str, path: str, headers: dict[str, str], field: str
+    http_server: RunningServer, method: str, path: str, headers: dict[str, str], field: str
 ) -> None:
-    told = door.http.request(method, path, headers={"Accept": "application/json", **headers})
-    assert told.status_code in (413, 422) and told.json()["field"] == field, told.text
+    result = http_server.http.request(method, path, headers={"Accept": "application/json", **headers})
+    assert result.status_code in (413, 422) and result.json()["field"] == field, result.text
 
 
 @pytest.mark.rule("ISO-6")
-def test_a_head_with_too_many_headers_is_cut_off(door: RunningServer) -> None:
-    at = urlsplit(door.url)
+def test_a_head_with_too_many_headers_is_cut_off(http_server: RunningServer) -> None:
+    at = urlsplit(http_server.url)
     with socket.create_connection((str(at.hostname), int(at.port or 0)), timeout=30) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 500 + b"\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 431 ")
@@ -247,11 +247,11 @@ def test_a_head_with_too_many_headers_is_cut_off(door: RunningServer) -> None:
 
 @pytest.mark.rule("ISO-6")
 @pytest.mark.parametrize("path", ["/console/signin", "/console/packs", "/console/signout"])
-def test_a_form_without_end_is_refused_without_a_credential(door: RunningServer, path: str) -> None:
+def test_a_form_without_end_is_refused_without_a_credential(http_server: RunningServer, path: str) -> None:
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-    told = door.http.post(path, content=b"&" * 30_000, headers=kind)
-    assert told.status_code in (401, 413), told.text
-    long = door.http.post(path, content=b"&" * 20_000_000, headers=kind)
+    result = http_server.http.post(path, content=b"&" * 30_000, headers=kind)
+    assert result.status_code in (401, 413), result.text
+    long = http_server.http.post(path, content=b"&" * 20_000_000, headers=kind)
     assert long.status_code == 413
 
 
@@ -281,10 +281,12 @@ def test_one_address_does_not_take_all_the_connections_unless_it_is_a_proxy() ->
 
 
 @pytest.mark.rule("ISO-6")
-def test_no_proxy_is_believed_that_was_not_named(door: RunningServer) -> None:
+def test_no_proxy_is_believed_that_was_not_named(http_server: RunningServer) -> None:
     # From ten addresses by its own word, and from one in truth: the eleventh guess is one too many.
     answers = [
-        door.ask("GET", "/v1/whoami", key=f"mun_x.y{n}.z", headers={"X-Forwarded-For": f"192.0.2.{n}"}).status_code
+        http_server.ask(
+            "GET", "/v1/whoami", key=f"mun_x.y{n}.z", headers={"X-Forwarded-For": f"192.0.2.{n}"}
+        ).status_code
         for n in range(12)
     ]
     assert answers[0] == 401 and answers[-1] == 429
@@ -293,21 +295,21 @@ def test_no_proxy_is_believed_that_was_not_named(door: RunningServer) -> None:
 @pytest.mark.rule("ISO-6", "ERR-1")
 @pytest.mark.parametrize("origin", ["http://[", "http://[::1", "null", "http://a]b", "http://evil.example"])
 @pytest.mark.parametrize("path", ["/console/signin", "/mcp"])
-def test_a_broken_or_foreign_origin_is_refused(door: RunningServer, bot: str, origin: str, path: str) -> None:
+def test_a_broken_or_foreign_origin_is_refused(http_server: RunningServer, bot: str, origin: str, path: str) -> None:
     kind = "application/x-www-form-urlencoded" if path != "/mcp" else "application/json"
     headers = {"Origin": origin, "Content-Type": kind, "Accept": "application/json", "Authorization": f"Bearer {bot}"}
-    told = door.http.post(path, content=b"key=x", headers=headers)
-    assert (told.status_code, told.json()["code"]) == (403, "denied"), told.text
+    result = http_server.http.post(path, content=b"key=x", headers=headers)
+    assert (result.status_code, result.json()["code"]) == (403, "denied"), result.text
 
 
 # ---- addresses ----
 
 
-def test_the_first_address_and_the_one_with_a_slash_lead_to_the_console(door: RunningServer) -> None:
+def test_the_first_address_and_the_one_with_a_slash_lead_to_the_console(http_server: RunningServer) -> None:
     for path in ("/", "/console/"):
         for method in ("GET", "HEAD"):
-            told = door.http.request(method, path)
-            assert (told.status_code, told.headers["location"]) == (307, "/console"), path
+            result = http_server.http.request(method, path)
+            assert (result.status_code, result.headers["location"]) == (307, "/console"), path
 
 
 @pytest.mark.rule("ERR-1")
@@ -321,12 +323,12 @@ def test_the_first_address_and_the_one_with_a_slash_lead_to_the_console(door: Ru
         ("GET", "/v1/recall", {"POST"}),
     ],
 )
-def test_a_method_that_is_not_taken_is_told_which_are(
-    door: RunningServer, bot: str, method: str, path: str, allowed: set[str]
+def test_a_wrong_method_is_answered_with_those_that_are_allowed(
+    http_server: RunningServer, bot: str, method: str, path: str, allowed: set[str]
 ) -> None:
-    told = door.ask(method, path, key=bot)
-    assert told.status_code == 405
-    assert set(told.headers["allow"].split(", ")) == allowed
+    result = http_server.ask(method, path, key=bot)
+    assert result.status_code == 405
+    assert set(result.headers["allow"].split(", ")) == allowed
 
 
 @settings(max_examples=30)

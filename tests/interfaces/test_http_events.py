@@ -27,7 +27,7 @@ Sent = tuple[str, str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database, ServerSettings(rate=0, streams=MOST)) as opened:
         yield opened
 
@@ -38,8 +38,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def auditor(door: RunningServer, people: People) -> str:
-    return door.key(people.auditor)
+def auditor(http_server: RunningServer, people: People) -> str:
+    return http_server.key(people.auditor)
 
 
 class Following:
@@ -71,9 +71,9 @@ class Following:
 
 
 @contextmanager
-def following(door: RunningServer, key: str, query: str = "", **headers: str) -> Generator[Following]:
+def following(http_server: RunningServer, key: str, query: str = "", **headers: str) -> Generator[Following]:
     sent = STREAM | headers | {"Authorization": f"Bearer {key}"}
-    with door.http.stream("GET", f"/v1/events{query}", headers=sent) as response:
+    with http_server.http.stream("GET", f"/v1/events{query}", headers=sent) as response:
         yield Following(response)
 
 
@@ -82,128 +82,132 @@ def _as_sent(event: Event) -> Sent:
 
 
 @pytest.mark.rule("EVT-1", "EVT-2")
-def test_a_stream_gives_the_whole_log_in_order_and_goes_on(door: RunningServer, people: People, auditor: str) -> None:
-    promoted(door.near, people)
-    log = [_as_sent(event) for event in door.events(people)]
-    with following(door, auditor) as stream:
+def test_a_stream_gives_the_whole_log_in_order_and_goes_on(
+    http_server: RunningServer, people: People, auditor: str
+) -> None:
+    promoted(http_server.local, people)
+    log = [_as_sent(event) for event in http_server.events(people)]
+    with following(http_server, auditor) as stream:
         assert stream.response.headers["content-type"].startswith("text/event-stream")
         assert stream.response.headers["cache-control"] == "no-store"
         assert next(stream.blocks()) == ["retry: 2000"]
         assert stream.events(len(log)) == log
         for n in range(3):
-            promoted(door.near, people, f"value {n}", predicate=f"p{n}")
-            fresh = [_as_sent(event) for event in door.events(people)][len(log) :]
+            promoted(http_server.local, people, f"value {n}", predicate=f"p{n}")
+            fresh = [_as_sent(event) for event in http_server.events(people)][len(log) :]
             assert fresh and stream.events(len(fresh)) == fresh
             log += fresh
     assert "value" not in str(log)
-    with following(door, auditor, f"?after={log[3][0].split('.')[0]}") as stream:
+    with following(http_server, auditor, f"?after={log[3][0].split('.')[0]}") as stream:
         later = [one for one in log if int(one[0].split(".")[0]) > int(log[3][0].split(".")[0])]
         assert stream.events(len(later)) == later
 
 
 @pytest.mark.rule("EVT-1")
 def test_a_stream_is_resumed_after_any_event_also_amid_a_transaction(
-    door: RunningServer, people: People, auditor: str
+    http_server: RunningServer, people: People, auditor: str
 ) -> None:
-    promoted(door.near, people)
-    log = [_as_sent(event) for event in door.events(people)]
+    promoted(http_server.local, people)
+    log = [_as_sent(event) for event in http_server.events(people)]
     numbers = [one[0].split(".")[0] for one in log]
     assert len(set(numbers)) < len(numbers), "some came of one transaction"
     for place, (last, _, _) in enumerate(log[:-1]):
-        with following(door, auditor, **{"Last-Event-ID": last}) as stream:
+        with following(http_server, auditor, **{"Last-Event-ID": last}) as stream:
             assert stream.events(len(log) - place - 1) == log[place + 1 :]
-    with following(door, auditor, **{"Last-Event-ID": "0.0"}) as stream:
+    with following(http_server, auditor, **{"Last-Event-ID": "0.0"}) as stream:
         assert stream.events(len(log)) == log
-    with following(door, auditor, "?after=0", **{"Last-Event-ID": log[-1][0]}) as stream:
-        promoted(door.near, people, "post", predicate="later")
-        assert stream.events(1) == [_as_sent(door.events(people)[len(log)])], "nothing twice"
+    with following(http_server, auditor, "?after=0", **{"Last-Event-ID": log[-1][0]}) as stream:
+        promoted(http_server.local, people, "post", predicate="later")
+        assert stream.events(1) == [_as_sent(http_server.events(people)[len(log)])], "nothing twice"
 
 
 def test_a_page_of_events_is_followed_by_the_next(
-    door: RunningServer, people: People, auditor: str, monkeypatch: pytest.MonkeyPatch
+    http_server: RunningServer, people: People, auditor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(4):
-        promoted(door.near, people, predicate=f"p{n}")
-    log = door.events(people)
+        promoted(http_server.local, people, predicate=f"p{n}")
+    log = http_server.events(people)
     for limit in (1, 2, 5, 1000):
         found: list[Any] = []
         after: str | None = "0"
         while after is not None:
-            page = door.ask("GET", f"/v1/events?limit={limit}&after={after}", key=auditor).json()
+            page = http_server.ask("GET", f"/v1/events?limit={limit}&after={after}", key=auditor).json()
             assert page["items"] or len(found) == len(log)
             found += page["items"]
             after = page["next"]
         assert [Event.model_validate(one) for one in found] == log
     monkeypatch.setattr(streaming, "PAGE", 2)
-    with following(door, auditor) as stream:
+    with following(http_server, auditor) as stream:
         assert stream.events(len(log)) == [_as_sent(event) for event in log], "however many are read at once"
 
 
 def test_a_silent_stream_says_that_it_is_still_there(
-    door: RunningServer, people: People, auditor: str, monkeypatch: pytest.MonkeyPatch
+    http_server: RunningServer, people: People, auditor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "ALIVE_EVERY", 0.05)
-    log = door.events(people)
-    with following(door, auditor, f"?after={log[-1].seq}") as stream:
+    log = http_server.events(people)
+    with following(http_server, auditor, f"?after={log[-1].seq}") as stream:
         assert list(islice(stream.blocks(), 3)) == [["retry: 2000"], [": still here"], [": still here"]]
 
 
 @pytest.mark.rule("ISO-1")
 def test_nobody_is_sent_another_tenants_events(
-    door: RunningServer, people: People, others: People, auditor: str
+    http_server: RunningServer, people: People, others: People, auditor: str
 ) -> None:
-    theirs = door.key(others.auditor)
-    with following(door, auditor) as mine, following(door, theirs) as other:
+    theirs = http_server.key(others.auditor)
+    with following(http_server, auditor) as mine, following(http_server, theirs) as other:
         for n in range(3):
-            promoted(door.near, people, predicate=f"p{n}")
-            promoted(door.near, others, predicate=f"p{n}")
+            promoted(http_server.local, people, predicate=f"p{n}")
+            promoted(http_server.local, others, predicate=f"p{n}")
         for stream, whose in ((mine, people), (other, others)):
-            log = [_as_sent(event) for event in door.events(whose)]
+            log = [_as_sent(event) for event in http_server.events(whose)]
             assert stream.events(len(log)) == log
             assert all(whose.tenant_id in one["source"] for _, _, one in log)
 
 
 @pytest.mark.rule("ISO-5")
 @pytest.mark.parametrize("how", ["revoked", "expired"])
-def test_a_stream_sends_nothing_more_once_its_key_does_not_hold(door: RunningServer, people: People, how: str) -> None:
-    key, key_id = door.made(people.auditor, expires_in="1d")
-    known = len(door.events(people))
-    with following(door, key) as stream:
+def test_a_stream_sends_nothing_more_once_its_key_does_not_hold(
+    http_server: RunningServer, people: People, how: str
+) -> None:
+    key, key_id = http_server.made(people.auditor, expires_in="1d")
+    known = len(http_server.events(people))
+    with following(http_server, key) as stream:
         assert len(stream.events(known)) == known
         if how == "revoked":
-            door.near.keys.revoke(people.admin, key_id)
+            http_server.local.keys.revoke(people.admin, key_id)
         else:
-            door.clock.advance(days=2)
-            promoted(door.near, people)
+            http_server.clock.advance(days=2)
+            promoted(http_server.local, people)
         assert list(stream.blocks()) == [[": unauthenticated"]], "not even that its key was revoked"
-    assert door.ask("GET", "/v1/events", key=key, headers=STREAM).status_code == 401
+    assert http_server.ask("GET", "/v1/events", key=key, headers=STREAM).status_code == 401
 
 
 def test_only_so_many_streams_of_one_principal_are_open_at_once(
-    door: RunningServer, people: People, auditor: str
+    http_server: RunningServer, people: People, auditor: str
 ) -> None:
-    with following(door, auditor) as one, following(door, auditor) as two:
+    with following(http_server, auditor) as one, following(http_server, auditor) as two:
         assert one.events(1) == two.events(1)
-        with following(door, auditor) as three:
-            assert three.events(1) == [_as_sent(door.events(people)[0])]
-            for key in (auditor, door.key(people.auditor)):
-                refused = door.ask("GET", "/v1/events", key=key, headers=STREAM)
+        with following(http_server, auditor) as three:
+            assert three.events(1) == [_as_sent(http_server.events(people)[0])]
+            for key in (auditor, http_server.key(people.auditor)):
+                refused = http_server.ask("GET", "/v1/events", key=key, headers=STREAM)
                 assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
                 assert int(refused.headers["retry-after"]) > 0
-            assert door.ask("GET", "/v1/events", key=auditor).status_code == 200, "a page is no stream"
-            with following(door, door.key(people.person("anna", "auditor"))) as somebody:
+            assert http_server.ask("GET", "/v1/events", key=auditor).status_code == 200, "a page is no stream"
+            with following(http_server, http_server.key(people.person("anna", "auditor"))) as somebody:
                 assert somebody.events(1)
         deadline = monotonic() + 60
         while True:
-            with following(door, auditor) as again:
+            with following(http_server, auditor) as again:
                 if again.response.status_code == 200:
                     break
             assert monotonic() < deadline, "what was closed still counts"
 
 
 @pytest.mark.parametrize("query", ["?latest=true", "?types=memory.promoted", "?about=pm_1"])
-def test_a_stream_tells_of_everything_and_is_not_narrowed(door: RunningServer, auditor: str, query: str) -> None:
-    with following(door, auditor, query) as refused:
+def test_a_stream_has_all_events_and_cannot_be_narrowed(http_server: RunningServer, auditor: str, query: str) -> None:
+    with following(http_server, auditor, query) as refused:
         assert refused.response.status_code == 422
 
 

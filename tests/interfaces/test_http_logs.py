@@ -1,4 +1,4 @@
-"""What the server tells its operator: a line for each request, counts by route, and nothing of what was said."""
+"""The log of the server: a line for each request, counts by route, and no content."""
 
 import logging
 import re
@@ -24,16 +24,16 @@ SAID = "s3cret-words"
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database) as opened:
         yield opened
 
 
-def _counts(door: RunningServer) -> dict[tuple[str, str, str], float]:
+def _counts(http_server: RunningServer) -> dict[tuple[str, str, str], float]:
     """Requests by method, route and status, as Prometheus would read them."""
     found = re.findall(
         r'^muniment_http_requests_total\{method="(.*?)",route="(.*?)",status="(.*?)"\} (.+)$',
-        door.ask("GET", "/metrics").text,
+        http_server.ask("GET", "/metrics").text,
         re.MULTILINE,
     )
     return {(method, route, status): float(value) for method, route, status, value in found}
@@ -41,11 +41,11 @@ def _counts(door: RunningServer) -> dict[tuple[str, str, str], float]:
 
 @pytest.mark.rule("ERR-1", "EVT-2")
 def test_each_request_leaves_a_line_that_says_who_and_where_and_nothing_of_what(
-    door: RunningServer, people: People
+    http_server: RunningServer, people: People
 ) -> None:
-    memory = promoted(door.near, people, SAID)
-    bot, bot_id = door.made(people.run())
-    reviewer, reviewer_id = door.made(people.reviewer)
+    memory = promoted(http_server.local, people, SAID)
+    bot, bot_id = http_server.made(people.run())
+    reviewer, reviewer_id = http_server.made(people.reviewer)
     item = {"kind": "message", "text": SAID, "classification": "INTERNAL", "origin": f"tool:{SAID}", "run": RUN}
     asked = [
         (bot, "POST", "/v1/captures", item, "/v1/captures", 201),
@@ -58,7 +58,7 @@ def test_each_request_leaves_a_line_that_says_who_and_where_and_nothing_of_what(
     ]
     with logged() as lines:
         for key, method, path, body, route, status in asked:
-            answer = door.ask(method, path, body, key=key, once=SAID, headers={"User-Agent": SAID})
+            answer = http_server.ask(method, path, body, key=key, once=SAID, headers={"User-Agent": SAID})
             (line,) = lines.of(answer)
             who, key_id = ("bot", bot_id) if key == bot else (people.reviewer.id, reviewer_id)
             expected = {
@@ -69,7 +69,7 @@ def test_each_request_leaves_a_line_that_says_who_and_where_and_nothing_of_what(
             assert {name: line[name] for name in expected} == expected
             assert line.keys() - expected.keys() == {"at", "ms"}
             assert line["ms"] > 0 and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["at"])
-        wrong = door.ask("GET", f"/v1/queue?x={SAID}", key=f"{bot}x", headers={"X-Forwarded-For": "192.0.2.77"})
+        wrong = http_server.ask("GET", f"/v1/queue?x={SAID}", key=f"{bot}x", headers={"X-Forwarded-For": "192.0.2.77"})
         (line,) = lines.of(wrong)
     assert (line["status"], line["route"]) == (401, "unknown")
     assert line.keys().isdisjoint({"tenant", "principal", "key_id"})
@@ -97,13 +97,13 @@ def test_an_error_is_logged_by_its_kind_in_either_form() -> None:
             one.setLevel(level)
 
 
-def test_requests_are_counted_by_the_pattern_of_their_route(door: RunningServer, people: People) -> None:
-    key, memory = door.key(people.reviewer), promoted(door.near, people)
-    before = _counts(door)
+def test_requests_are_counted_by_the_pattern_of_their_route(http_server: RunningServer, people: People) -> None:
+    key, memory = http_server.key(people.reviewer), promoted(http_server.local, people)
+    before = _counts(http_server)
     for path in (f"/v1/memories/{memory}", f"/v1/memories/{memory}", "/v1/memories/pm_0", "/v1/metrics", f"/v1/{SAID}"):
-        door.ask("GET", path, key=key)
-    door.ask("GET", f"/{SAID}")
-    after = _counts(door)
+        http_server.ask("GET", path, key=key)
+    http_server.ask("GET", f"/{SAID}")
+    after = _counts(http_server)
     more = {place: after[place] - before.get(place, 0) for place in after if after[place] != before.get(place, 0)}
     assert more == {
         ("GET", "/v1/memories/{memory_id}", "200"): 2,
@@ -112,41 +112,41 @@ def test_requests_are_counted_by_the_pattern_of_their_route(door: RunningServer,
         ("GET", "/metrics", "200"): 1,
         ("GET", "unknown", "404"): 2,
     }
-    text = door.ask("GET", "/metrics").text
-    for told in (memory, people.tenant_id, people.reviewer.id, SAID):
-        assert told not in text
+    text = http_server.ask("GET", "/metrics").text
+    for result in (memory, people.tenant_id, people.reviewer.id, SAID):
+        assert result not in text
     assert "muniment_http_requests_in_flight 1.0" in text, "this one"
     assert 'muniment_http_request_seconds_count{method="GET",route="/v1/memories/{memory_id}"}' in text
 
 
-def test_the_figures_of_a_tenant_come_to_prometheus_in_its_own_form(door: RunningServer, people: People) -> None:
-    promoted(door.near, people)
-    key = door.key(people.auditor)
+def test_the_figures_of_a_tenant_come_to_prometheus_in_its_own_form(http_server: RunningServer, people: People) -> None:
+    promoted(http_server.local, people)
+    key = http_server.key(people.auditor)
     asked = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1"
-    scraped = door.ask("GET", "/v1/metrics", key=key, headers={"Accept": asked})
+    scraped = http_server.ask("GET", "/v1/metrics", key=key, headers={"Accept": asked})
     assert scraped.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     samples = [line for line in scraped.text.splitlines() if not line.startswith("#")]
     assert samples and all(f'tenant="{people.tenant_id}"' in line for line in samples)
     for accept in ("application/json", "*/*", "application/json, text/plain, */*"):
-        answer = door.ask("GET", "/v1/metrics", key=key, headers={"Accept": accept})
+        answer = http_server.ask("GET", "/v1/metrics", key=key, headers={"Accept": accept})
         assert answer.json()["tenant_id"] == people.tenant_id
 
 
-def test_a_server_that_is_about_to_stop_is_not_ready_but_alive(door: RunningServer) -> None:
-    app = create_app(door.near._fabric)
+def test_a_server_that_is_about_to_stop_is_not_ready_but_alive(http_server: RunningServer) -> None:
+    app = create_app(http_server.local._fabric)
 
     async def statuses() -> list[int]:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://server") as http:
             return [(await http.get(path)).status_code for path in ("/readyz", "/healthz")]
 
-    assert door.near._portal.call(statuses) == [200, 200]
+    assert http_server.local._portal.call(statuses) == [200, 200]
     app.state.streams.stop()
-    assert door.near._portal.call(statuses) == [503, 200]
+    assert http_server.local._portal.call(statuses) == [503, 200]
 
 
 @pytest.mark.rule("JOB-1")
 def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_counted(
-    door: RunningServer, monkeypatch: pytest.MonkeyPatch
+    http_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metrics, begun = ServerMetrics(), [0]
 
@@ -160,7 +160,7 @@ def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_count
 
     async def work() -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(serving._work, door.near._fabric, metrics)
+            tasks.start_soon(serving._work, http_server.local._fabric, metrics)
             await at_it.wait()
             tasks.cancel_scope.cancel()
 
@@ -168,7 +168,7 @@ def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_count
     monkeypatch.setattr(Worker, "forever", forever)
     monkeypatch.setattr(serving, "_RESTART_AFTER", 0.0)
     with logged() as lines:
-        door.near._portal.call(work)
+        http_server.local._portal.call(work)
     assert "the worker failed" in lines.text and "ValueError" in lines.text and SAID not in lines.text
     counted = metrics.text().decode()
     for outcome in ("done", "failed"):
@@ -186,8 +186,8 @@ def test_without_its_database_it_is_alive_and_not_ready_and_says_no_more(server:
         assert lost.ask("GET", "/healthz").json() == {"status": "ok"}
         for path in ("/readyz", "/v1/events", "/v1/whoami"):
             answer = lost.ask("GET", path, key=key)
-            told = without_number(answer)
-            assert (answer.status_code, told["code"]) == (503, "storage_unavailable"), path
+            result = without_number(answer)
+            assert (answer.status_code, result["code"]) == (503, "storage_unavailable"), path
             assert int(answer.headers["retry-after"]) >= 1
             assert name not in answer.text and "muniment_" not in answer.text
             lines.of(answer)

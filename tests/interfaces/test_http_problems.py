@@ -1,4 +1,4 @@
-"""One shape for everything that goes wrong: what is told, under which status, and what is never told."""
+"""Problems have one shape: what they contain, with which status, and what they never reveal."""
 
 import inspect
 import re
@@ -26,19 +26,19 @@ OF_HTTP = {"method_not_allowed", "unsupported_media_type", "internal"}
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database, ServerSettings(rate=0, body_limit=LIMIT, body_within=0.5)) as opened:
         yield opened
 
 
 @pytest.fixture
-def bot(door: RunningServer, people: People) -> str:
-    return door.key(people.run())
+def bot(http_server: RunningServer, people: People) -> str:
+    return http_server.key(people.run())
 
 
 @pytest.fixture
-def admin(door: RunningServer, people: People) -> str:
-    return door.key(people.admin)
+def admin(http_server: RunningServer, people: People) -> str:
+    return http_server.key(people.admin)
 
 
 def _classes() -> list[type[MunimentError]]:
@@ -50,14 +50,14 @@ def test_every_error_has_a_status_and_every_status_an_error() -> None:
     assert problems.STATUS.keys() - {one.code for one in _classes()} == OF_HTTP
 
 
-def test_the_page_names_every_code_with_its_status_and_every_route_with_its_roles(door: RunningServer) -> None:
+def test_the_page_names_every_code_with_its_status_and_every_route_with_its_roles(http_server: RunningServer) -> None:
     page = PAGE.read_text("utf-8")
-    told = {code: int(status) for code, status in re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|$", page, re.MULTILINE)}
-    assert told == problems.STATUS
+    result = {code: int(status) for code, status in re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|$", page, re.MULTILINE)}
+    assert result == problems.STATUS
     rows = re.findall(r"^\| `([A-Z]+ /v1/\S+)` \| (.*?) \| (yes|no) \| \S.* \|$", page, re.MULTILINE)
     assert {route: (set(re.findall(r"`(\w+)`", roles)), only) for route, roles, only in rows} == {
         f"{method} {path}": (set(operation["x-roles"]), "yes" if operation["x-persons-only"] else "no")
-        for method, path, operation in door.routes()
+        for method, path, operation in http_server.routes()
     }
 
 
@@ -114,36 +114,53 @@ def test_every_error_becomes_a_problem_of_one_shape() -> None:
         (b'{"kind": "\xed\xa0\x80"}', "kind", "surrogate"),
         (b'{%b, "observed_at": 5}' % GOOD, "observed_at", "ISO 8601"),
         (b'{%b, "observed_at": "2026-01-05T09:00:00"}' % GOOD, "observed_at", "with its zone"),
-        (b'{"captures": []}', "captures", ""),
+        (b'{%b, "evidence_refs": 5}' % GOOD, "evidence_refs", "expected a list"),
+        (b'{%b, "run": {"run_id": "r", "classification_allowed": "PII"}}' % GOOD, "run.classification_allowed", "expected a list"),
+        (b'{%b, "qualifiers": [1]}' % GOOD, "qualifiers", "expected an object"),
+        (b'{"captures": []}', "captures", "must not be empty"),
         (b'{"captures": [{%b}, {}]}' % GOOD, "captures.1.kind", "is required"),
         (b'{"captures": [{%b, "source": "operator"}]}' % GOOD, "captures.0.source", "is not a known field"),
     ],
 )  # fmt: skip
-def test_a_body_that_is_wrong_is_told_where_and_nothing_is_written(
-    door: RunningServer, people: People, bot: str, body: bytes, field: str, detail: str
+def test_a_wrong_body_gets_an_error_with_its_field_and_nothing_is_written(
+    http_server: RunningServer, people: People, bot: str, body: bytes, field: str, detail: str
 ) -> None:
-    before = door.events(people)
-    answer = door.ask("POST", "/v1/captures", key=bot, content=body, headers=JSON)
-    told = without_number(answer)
-    assert (answer.status_code, told["code"], told["field"]) == (422, "invalid_input", field), told
-    assert detail in told["detail"]
-    assert door.events(people) == before
+    before = http_server.events(people)
+    answer = http_server.ask("POST", "/v1/captures", key=bot, content=body, headers=JSON)
+    result = without_number(answer)
+    assert (answer.status_code, result["code"], result["field"]) == (422, "invalid_input", field), result
+    assert detail in result["detail"]
+    assert http_server.events(people) == before
 
 
-def test_of_a_name_given_twice_the_last_counts(door: RunningServer, people: People, bot: str) -> None:
+def test_an_unknown_parameter_of_a_query_is_refused_by_its_name(
+    http_server: RunningServer, people: People, bot: str, admin: str
+) -> None:
+    reviewer = http_server.key(people.reviewer)
+    for path, key in (("/v1/queue", reviewer), ("/v1/whoami", bot), ("/v1/events", http_server.key(people.auditor))):
+        problem = without_number(http_server.ask("GET", f"{path}?zzz=1", key=key))
+        assert (problem["status"], problem["code"], problem["field"]) == (422, "invalid_input", "zzz")
+        assert problem["detail"] == "is not a known field"
+    assert without_number(http_server.ask("POST", "/v1/work/consolidate?zzz=1", key=admin))["field"] == "zzz"
+    # What is no name of ours is not repeated, and whoever may not ask is problem nothing of the parameters.
+    assert without_number(http_server.ask("GET", "/v1/queue?%00%3Cb%3E=1", key=reviewer))["field"] == "query"
+    assert without_number(http_server.ask("GET", "/v1/queue?zzz=1", key=bot))["code"] == "role_missing"
+
+
+def test_of_a_name_given_twice_the_last_counts(http_server: RunningServer, people: People, bot: str) -> None:
     body = b'{"text": "first", "kind": "decision", %b}' % GOOD
-    taken = door.ask("POST", "/v1/captures", key=bot, content=body, headers=JSON)
+    taken = http_server.ask("POST", "/v1/captures", key=bot, content=body, headers=JSON)
     assert taken.status_code == 201
-    (captured,) = [event.data for event in door.events(people) if event.type == "memory.captured"]
+    (captured,) = [event.data for event in http_server.events(people) if event.type == "memory.captured"]
     assert captured["kinds"] == ["message"]
 
 
 @pytest.mark.rule("CAP-8")
-def test_what_is_too_long_is_told_so(door: RunningServer, people: People, bot: str) -> None:
-    before = door.events(people)
+def test_input_that_is_too_long_is_reported(http_server: RunningServer, people: People, bot: str) -> None:
+    before = http_server.events(people)
     item = {"kind": "message", "text": "x", "classification": "PUBLIC"}
     for body, field in (({**item, "text": "x" * 32769}, "text"), ({"captures": [item] * 1001}, "captures")):
-        answer = door.ask("POST", "/v1/captures", {**body, "run": RUN}, key=bot)
+        answer = http_server.ask("POST", "/v1/captures", {**body, "run": RUN}, key=bot)
         assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (413, "too_large", field)
 
     def chunks() -> Iterator[bytes]:
@@ -152,33 +169,33 @@ def test_what_is_too_long_is_told_so(door: RunningServer, people: People, bot: s
 
     for content in (b" " * (LIMIT + 1), chunks()):
         for path, once in (("/v1/captures", None), ("/v1/proposals", "k")):
-            answer = door.ask("POST", path, key=bot, content=content, headers=JSON, once=once)
-            told = without_number(answer)
-            assert (answer.status_code, told["code"], told["field"]) == (413, "too_large", "body")
-            assert told["detail"] == f"is longer than {LIMIT} bytes"
+            answer = http_server.ask("POST", path, key=bot, content=content, headers=JSON, once=once)
+            result = without_number(answer)
+            assert (answer.status_code, result["code"], result["field"]) == (413, "too_large", "body")
+            assert result["detail"] == f"is longer than {LIMIT} bytes"
             content = b" " * (LIMIT + 1)
-    with Wire(door) as wire:
+    with Wire(http_server) as wire:
         wire.send(f"POST /v1/captures HTTP/1.1\nAuthorization: Bearer {bot}\nContent-Length: {10**17}")
         assert wire.answer()[0] == 413, "not a byte of it is waited for"
     exact = b'{%b, "payload": "%b"}' % (GOOD, b"")
     padded = exact[:-1] + b" " * (LIMIT - len(exact)) + b"}"
-    assert door.events(people) == before
-    assert door.ask("POST", "/v1/captures", key=bot, content=padded, headers=JSON).status_code == 201
+    assert http_server.events(people) == before
+    assert http_server.ask("POST", "/v1/captures", key=bot, content=padded, headers=JSON).status_code == 201
 
 
 @pytest.mark.parametrize("once", ["", "Idempotency-Key: k\n"], ids=["plain", "once"])
 def test_a_body_that_does_not_come_or_comes_too_slowly_is_not_waited_for(
-    door: RunningServer, people: People, admin: str, once: str
+    http_server: RunningServer, people: People, admin: str, once: str
 ) -> None:
     head = f"""POST /v1/webhooks HTTP/1.1
         Authorization: Bearer {admin}
         {once}Content-Type: application/json
         Content-Length: 100"""
-    with Wire(door) as wire:
+    with Wire(http_server) as wire:
         wire.send(head, b"{")
-        status, told = wire.answer()
-        assert status == 422 and b"took too long to arrive" in told
-    with Wire(door, patience=0.1) as wire:
+        status, result = wire.answer()
+        assert status == 422 and b"took too long to arrive" in result
+    with Wire(http_server, patience=0.1) as wire:
         wire.send(head, b"{")
         answered = b""
         for _ in range(98):
@@ -188,32 +205,32 @@ def test_a_body_that_does_not_come_or_comes_too_slowly_is_not_waited_for(
             except TimeoutError:
                 wire.socket.sendall(b" ")
         assert b"took too long to arrive" in answered, "byte by byte is slow too"
-    assert door.near.webhooks.list(people.admin) == []
+    assert http_server.local.webhooks.list(people.admin) == []
 
 
 def test_a_head_that_is_too_long_or_never_whole_is_hung_up_on(
-    door: RunningServer, monkeypatch: pytest.MonkeyPatch
+    http_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Wire(door) as wire:
+    with Wire(http_server) as wire:
         wire.send("GET /healthz HTTP/1.1\n" + "\n".join(f"X-{n}: {'a' * 900}" for n in range(50)))
         assert wire.answer()[0] == 200
-    with Wire(door) as wire, suppress(BrokenPipeError, ConnectionResetError):
+    with Wire(http_server) as wire, suppress(BrokenPipeError, ConnectionResetError):
         wire.socket.sendall(b"GET /healthz HTTP/1.1\r\n")
         for _ in range(200):
             wire.socket.sendall(b"a: " + b"b" * 1000 + b"\r\n")
         assert wire.answer()[0] == 431
     monkeypatch.setattr("muniment.http.header_limits.HEAD_WITHIN", 0.1)
     for begun in (b"", b"GET /healthz HTTP/1.1\r\nHost: here\r\n"):
-        with Wire(door) as wire:
+        with Wire(http_server) as wire:
             wire.socket.sendall(begun)
             assert wire.socket.recv(100) == b"", "it is hung up on"
 
 
 @pytest.mark.parametrize("path", ["/v1/captures", "/v1/webhooks"])
-def test_a_caller_who_goes_away_is_nothing_unforeseen(door: RunningServer, people: People, path: str) -> None:
-    key = door.key(people.run() if path == "/v1/captures" else people.admin)
+def test_a_caller_who_goes_away_is_nothing_unforeseen(http_server: RunningServer, people: People, path: str) -> None:
+    key = http_server.key(people.run() if path == "/v1/captures" else people.admin)
     with logged() as lines:
-        with Wire(door) as wire:
+        with Wire(http_server) as wire:
             wire.send(
                 f"""POST {path} HTTP/1.1
                 Authorization: Bearer {key}
@@ -231,16 +248,16 @@ def test_a_caller_who_goes_away_is_nothing_unforeseen(door: RunningServer, peopl
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json", None]
 )
-def test_only_what_is_called_json_is_read_as_json(door: RunningServer, bot: str, kind: str | None) -> None:
+def test_only_what_is_called_json_is_read_as_json(http_server: RunningServer, bot: str, kind: str | None) -> None:
     headers = {"Content-Type": kind} if kind is not None else {}
-    answer = door.ask("POST", "/v1/captures", key=bot, content=b"{%b}" % GOOD, headers=headers)
-    told = without_number(answer)
-    assert (answer.status_code, told["code"], told["field"]) == (415, "unsupported_media_type", "Content-Type")
+    answer = http_server.ask("POST", "/v1/captures", key=bot, content=b"{%b}" % GOOD, headers=headers)
+    result = without_number(answer)
+    assert (answer.status_code, result["code"], result["field"]) == (415, "unsupported_media_type", "Content-Type")
 
 
-def test_addresses_and_methods_that_are_not_there_are_told_so(door: RunningServer, admin: str) -> None:
+def test_unknown_addresses_and_methods_are_reported(http_server: RunningServer, admin: str) -> None:
     for path in ("/v1/nothing", "/nothing", "/v1/", "/v1/queue/", "/v1//queue", "/V1/queue", "/v1/queue/a/b", "/../v1"):
-        answer = door.ask("GET", path, key=admin)
+        answer = http_server.ask("GET", path, key=admin)
         assert (answer.status_code, without_number(answer)["code"]) == (404, "not_found"), path
     for method, path in (
         ("PUT", "/v1/captures"),
@@ -248,15 +265,15 @@ def test_addresses_and_methods_that_are_not_there_are_told_so(door: RunningServe
         ("POST", "/healthz"),
         ("OPTIONS", "/v1/queue"),
     ):
-        answer = door.ask(method, path, key=admin)
+        answer = http_server.ask(method, path, key=admin)
         assert (answer.status_code, without_number(answer)["code"]) == (405, "method_not_allowed"), path
         assert answer.headers["allow"], path
-    head = door.ask("HEAD", "/v1/queue", key=admin)
+    head = http_server.ask("HEAD", "/v1/queue", key=admin)
     assert (head.status_code, head.content) == (405, b"")
 
 
-def test_a_page_or_a_header_that_is_wrong_is_told_so(door: RunningServer, people: People, admin: str) -> None:
-    reviewer, auditor = door.key(people.reviewer), door.key(people.auditor)
+def test_a_wrong_page_or_header_is_reported(http_server: RunningServer, people: People, admin: str) -> None:
+    reviewer, auditor = http_server.key(people.reviewer), http_server.key(people.auditor)
     for key, path, headers, field in (
         (admin, "/v1/packs?limit=0", {}, "limit"),
         (admin, "/v1/packs?limit=1001", {}, "limit"),
@@ -272,29 +289,31 @@ def test_a_page_or_a_header_that_is_wrong_is_told_so(door: RunningServer, people
         (auditor, f"/v1/events?after={10**30}", {}, "after"),
         (auditor, "/v1/events", {"Accept": "text/event-stream", "Last-Event-ID": "x"}, "Last-Event-ID"),
     ):
-        answer = door.ask("GET", path, key=key, headers=headers)
+        answer = http_server.ask("GET", path, key=key, headers=headers)
         assert (answer.status_code, without_number(answer).get("field")) == (422, field), path
     for match in ("x", '"-1"', '"1.5"', '"' + "9" * 70, '"²"'):
-        answer = door.ask("POST", "/v1/queue/mwp_0/approve", key=reviewer, headers={"If-Match": match.encode()})
+        answer = http_server.ask("POST", "/v1/queue/mwp_0/approve", key=reviewer, headers={"If-Match": match.encode()})
         assert answer.json()["field"] == "If-Match", match
     for once in ("", "a b", "x" * 201, "ä"):
-        answer = door.ask("POST", "/v1/work/requeue", key=admin, headers={"Idempotency-Key": once.encode()})
+        answer = http_server.ask("POST", "/v1/work/requeue", key=admin, headers={"Idempotency-Key": once.encode()})
         assert (answer.status_code, answer.json()["field"]) == (413 if len(once) > 200 else 422, "Idempotency-Key")
     for run in ("{", "5", '{"run_id": 5}', '{"run_id": "r", "tenant_id": "x"}', '{"run_id": "r", "agent_id": "x"}'):
-        answer = door.ask("GET", "/v1/memories/pm_0", key=door.key(people.run()), headers={"Muniment-Run": run})
+        answer = http_server.ask(
+            "GET", "/v1/memories/pm_0", key=http_server.key(people.run()), headers={"Muniment-Run": run}
+        )
         assert (answer.status_code, answer.json()["field"][:3]) == (422, "run"), run
 
 
 @pytest.mark.rule("ERR-1")
-def test_what_nobody_foresaw_is_told_without_a_word_of_it(
-    door: RunningServer, people: People, admin: str, monkeypatch: pytest.MonkeyPatch
+def test_what_nobody_foresaw_is_reported_without_a_word_of_it(
+    http_server: RunningServer, people: People, admin: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_: Any, **__: Any) -> Any:
         raise ValueError("s3cret of cust_1")
 
     monkeypatch.setattr(AsyncFabric, "adoption", broken)
     with logged() as lines:
-        answer = door.ask("GET", "/v1/adoption", key=door.key(people.auditor))
+        answer = http_server.ask("GET", "/v1/adoption", key=http_server.key(people.auditor))
         unforeseen, request = lines.of(answer)
     assert (answer.status_code, without_number(answer)) == (
         500,
@@ -307,4 +326,4 @@ def test_what_nobody_foresaw_is_told_without_a_word_of_it(
     assert unforeseen["where"][-1].endswith(" broken") and isinstance(unforeseen["at"], str)
     assert request["status"] == 500
     assert "s3cret" not in lines.text and "cust_1" not in lines.text
-    assert door.ask("GET", "/v1/packs", key=admin).status_code == 200, "and it goes on"
+    assert http_server.ask("GET", "/v1/packs", key=admin).status_code == 200, "and it goes on"

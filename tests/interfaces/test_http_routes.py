@@ -1,4 +1,4 @@
-"""Every route of the server, from its own document: who is let in, who is not, and what those are told."""
+"""Every route of the server, from its own OpenAPI document: who may use it, and what others get."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -16,7 +16,7 @@ from muniment.http.app import PARTS, create_app
 from muniment.http.caller import May
 from muniment.model.context import Role
 from muniment.testing import People, TestServer
-from tests.interfaces.http import OPEN, RunningServer, Story, body_of, holder, standing, without_number
+from tests.interfaces.http import OPEN, RunningServer, Story, body_of, holder, tenant_state, without_number
 
 ROLES: tuple[Role, ...] = get_args(Role)
 NEVER = "0" * 28
@@ -61,22 +61,22 @@ ALSO = [
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def story(door: RunningServer) -> Story:
-    return Story(door, People("tenant_of_routes"))
+def story(http_server: RunningServer) -> Story:
+    return Story(http_server, People("tenant_of_routes"))
 
 
 @pytest.fixture(scope="module")
-def app(door: RunningServer) -> FastAPI:
-    return create_app(door.near._fabric)
+def app(http_server: RunningServer) -> FastAPI:
+    return create_app(http_server.local._fabric)
 
 
-def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door: RunningServer) -> None:
+def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, http_server: RunningServer) -> None:
     served = {
         (method, str(route.path)): route
         for route in iter_route_contexts(app.routes)
@@ -84,7 +84,7 @@ def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door
     }
     outside = {path for _, path in served if not path.startswith(("/v1/", CONSOLE))}
     assert outside == {*OPEN, "/mcp", "/"}
-    documented = {(method, path): operation for method, path, operation in door.routes()}
+    documented = {(method, path): operation for method, path, operation in http_server.routes()}
     assert documented.keys() == {place for place in served if place[1].startswith("/v1/")}
     for place, operation in documented.items():
         verbs = operation["x-verbs"]
@@ -95,8 +95,8 @@ def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door
         assert operation["description"], place
 
 
-def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(door: RunningServer) -> None:
-    app, router = create_app(door.near._fabric), APIRouter()
+def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(http_server: RunningServer) -> None:
+    app, router = create_app(http_server.local._fabric), APIRouter()
     router.add_api_route("/backdoor", lambda: "come in")
     app.include_router(router, prefix="/v1")
     with pytest.raises(ValueError, match="unpack"):
@@ -104,110 +104,115 @@ def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(door: RunningSer
 
 
 @pytest.mark.rule("ISO-2")
-def test_only_what_holds_nothing_of_a_tenant_answers_without_a_credential(door: RunningServer, story: Story) -> None:
+def test_only_what_holds_nothing_of_a_tenant_answers_without_a_credential(
+    http_server: RunningServer, story: Story
+) -> None:
     for path in OPEN:
-        answer = door.ask("GET", path)
+        answer = http_server.ask("GET", path)
         assert answer.status_code == 200, path
         for secret in (story.people.tenant_id, *story.ids.values()):
             assert secret == "preference" or secret not in answer.text, path
-    assert door.ask("POST", "/mcp", {}).status_code == door.ask("GET", "/mcp").status_code == 401
+    assert http_server.ask("POST", "/mcp", {}).status_code == http_server.ask("GET", "/mcp").status_code == 401
     for path in ("/v1", "/redoc", "/docs/oauth2-redirect", "/openapi.yaml", "/static"):
-        assert door.ask("GET", path).status_code == 404, path
+        assert http_server.ask("GET", path).status_code == 404, path
 
 
 @pytest.mark.rule("ISO-2", "ERR-1")
 def test_no_route_answers_who_brings_no_credential_or_none_that_holds(
-    door: RunningServer, story: Story, others: People
+    http_server: RunningServer, story: Story, others: People
 ) -> None:
     good, wrong = story.token("admin"), count()
-    revoked, key_id = door.made(story.people.admin)
-    door.near.keys.revoke(story.people.admin, key_id)
-    expired = door.key(story.people.admin, expires_in="1d")
-    unknown = door.key(others.admin).rpartition("_")[0] + "_" + good.rpartition("_")[2]
+    revoked, key_id = http_server.made(story.people.admin)
+    http_server.local.keys.revoke(story.people.admin, key_id)
+    expired = http_server.key(story.people.admin, expires_in="1d")
+    unknown = http_server.key(others.admin).rpartition("_")[0] + "_" + good.rpartition("_")[2]
     refused = {"unknown": unknown, "cut off": good[:-1], "revoked": revoked, "expired": expired, "nonsense": "mun_x"}
-    door.clock.advance(days=2)
-    told: list[Any] = []
-    for method, path, _ in door.routes():
+    http_server.clock.advance(days=2)
+    result: list[Any] = []
+    for method, path, _ in http_server.routes():
         place = path.format(**story.ids)
-        answer = door.ask(method, place, body_of(method, path, story.ids))
+        answer = http_server.ask(method, place, body_of(method, path, story.ids))
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), path
         for scheme in (f"Basic {good}", good, "Bearer", f"Bearer {good} x", f"Token {good}"):
             assert (
-                door.ask(method, place, headers={"Authorization": scheme}).json()["detail"] == answer.json()["detail"]
+                http_server.ask(method, place, headers={"Authorization": scheme}).json()["detail"]
+                == answer.json()["detail"]
             )
         for what, key in refused.items():
             # Each from another address: whoever guesses is made to wait.
             address = {"X-Forwarded-For": f"192.0.2.{next(wrong)}"}
-            answer = door.ask(method, place, body_of(method, path, story.ids), key=key, headers=address)
+            answer = http_server.ask(method, place, body_of(method, path, story.ids), key=key, headers=address)
             assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="muniment"'), what
-            told.append(without_number(answer))
-    assert all(one == told[0] for one in told), "which of these it was is nobody's business"
-    assert told[0]["detail"] == "the credential is not valid, has expired or was revoked"
+            result.append(without_number(answer))
+    assert all(one == result[0] for one in result), "which of these it was is nobody's business"
+    assert result[0]["detail"] == "the credential is not valid, has expired or was revoked"
 
 
 @pytest.mark.rule("AUD-3", "ISO-5", "REV-4")
 def test_every_role_that_a_route_does_not_name_is_refused_and_that_is_written_down(
-    door: RunningServer, story: Story
+    http_server: RunningServer, story: Story
 ) -> None:
     expected: list[tuple[str, str]] = []
-    before = len(door.denials(story.people))
-    state = standing(door, story.people)
-    for method, path, operation in door.routes():
+    before = len(http_server.denials(story.people))
+    state = tenant_state(http_server, story.people)
+    for method, path, operation in http_server.routes():
         for role in (role for role in ROLES if operation["x-verbs"] and role not in operation["x-roles"]):
             place = path.format(**story.ids)
-            answer = door.ask(method, place, body_of(method, path, story.ids), key=story.token(role), once="k")
+            answer = http_server.ask(method, place, body_of(method, path, story.ids), key=story.token(role), once="k")
             assert (answer.status_code, answer.json()["code"]) == (403, "role_missing"), (role, method, path)
             expected.append((operation["x-verbs"][-1 if role == "agent" else 0], holder(story.people, role).kind))
-    denied = door.denials(story.people)[before:]
+    denied = http_server.denials(story.people)[before:]
     assert [(one["verb"], one["kind"]) for one in denied] == expected
     assert {one["code"] for one in denied} == {"role_missing"}
-    assert standing(door, story.people) == state
+    assert tenant_state(http_server, story.people) == state
 
 
 @pytest.mark.rule("REV-4", "ISO-5")
-def test_no_role_makes_an_agent_or_a_service_a_person(app: FastAPI, door: RunningServer, story: Story) -> None:
+def test_no_role_makes_an_agent_or_a_service_a_person(app: FastAPI, http_server: RunningServer, story: Story) -> None:
     # No key of that kind can be had, so it is the verb that the route names which is asked.
-    asked = {
-        (method, str(route.path)): dependency.call
+    verbs = {
+        (method, str(route.path)): dependency.call.verb
         for route in iter_route_contexts(app.routes)
         for method in getattr(route, "methods", None) or ()
         for dependency in getattr(getattr(route, "dependant", None), "dependencies", ())
         if isinstance(dependency.call, May)
     }
-    personal = [place for place in asked if asked[place].right in PERSONS_ONLY]
-    assert {(m, p) for m, p, operation in door.routes() if operation["x-persons-only"]} == set(personal)
+    personal = [place for place, verb in verbs.items() if verb is not None and verb.right in PERSONS_ONLY]
+    assert {(m, p) for m, p, operation in http_server.routes() if operation["x-persons-only"]} == set(personal)
     assert len(personal) > 25
     for kind in ("agent", "system"):
-        key = door.key(story.people.service.model_copy(update={"id": f"some_{kind}", "kind": kind}))
+        key = http_server.key(story.people.service.model_copy(update={"id": f"some_{kind}", "kind": kind}))
         for method, path in personal:
-            answer = door.ask(method, path.format(**story.ids), body_of(method, path, story.ids), key=key)
+            answer = http_server.ask(method, path.format(**story.ids), body_of(method, path, story.ids), key=key)
             assert (answer.status_code, answer.json()["code"]) == (403, "role_missing"), (kind, path)
             assert "person_required, it takes an operator" in answer.json()["detail"]
 
 
 @pytest.mark.rule("ISO-4", "ISO-1")
-def test_another_tenants_ids_answer_as_ids_that_never_were(door: RunningServer, story: Story, people: People) -> None:
+def test_another_tenants_ids_answer_as_ids_that_never_were(
+    http_server: RunningServer, story: Story, people: People
+) -> None:
     theirs = {**story.ids, "write_class": "preference"}
     never = {name: f"{value.split('_', 1)[0]}_{NEVER}" for name, value in theirs.items()}
     never |= {"ref": "acme@9.9.9", "write_class": "preference"}
-    own = Story(door, people)
+    own = Story(http_server, people)
     ours = {"own_memory": own.ids["memory_id"], "own_proposal": own.ids["proposal_id"], "own_ref": own.ids["ref"]}
     by_path = [
         ((operation["x-roles"][-1], *operation["x-roles-also"]), method, path, body_of(method, path))
-        for method, path, operation in door.routes()
+        for method, path, operation in http_server.routes()
         if "{" in path and "{write_class}" not in path
     ]
     assert len(by_path) > 15
-    state = standing(door, story.people)
+    state = tenant_state(http_server, story.people)
     for roles, method, path, body in [*by_path, *(((role,), how, where, what) for role, how, where, what in ALSO)]:
         their, none = (
-            door.ask(method, path.format(**ids | ours), _filled(body, ids | ours), key=own.token(*roles))
+            http_server.ask(method, path.format(**ids | ours), _filled(body, ids | ours), key=own.token(*roles))
             for ids in (theirs, never)
         )
         assert _blind(their, theirs) == _blind(none, never), (method, path)
         if "{" in path and "?" not in path and "own_" not in path:
             assert their.status_code == 404, (method, path, their.text)
-    assert standing(door, story.people) == state
+    assert tenant_state(http_server, story.people) == state
 
 
 def _filled(value: Any, ids: dict[str, str]) -> Any:

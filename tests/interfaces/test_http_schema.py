@@ -135,7 +135,7 @@ ROUTES = """
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer) -> Iterator[RunningServer]:
+def http_server(server: TestServer) -> Iterator[RunningServer]:
     name = server.clone()
     with RunningServer(server, name) as opened:
         yield opened
@@ -143,16 +143,16 @@ def door(server: TestServer) -> Iterator[RunningServer]:
 
 
 @pytest.fixture(scope="module")
-def story(door: RunningServer) -> Story:
-    return Story(door, People("tenant_of_schemas"))
+def story(http_server: RunningServer) -> Story:
+    return Story(http_server, People("tenant_of_schemas"))
 
 
 @pytest.fixture(scope="module")
-def keys(door: RunningServer, story: Story) -> dict[str, str]:
+def keys(http_server: RunningServer, story: Story) -> dict[str, str]:
     """Two that may do everything between them."""
     roles = {"reviewer", "correction_writer", "privacy_officer", "auditor", "admin"}
     everybody = Principal(tenant_id=story.people.tenant_id, id="everybody", kind="operator", roles=roles)  # type: ignore[arg-type]
-    return {"agent": door.key(story.people.run()), "operator": door.key(everybody)}
+    return {"agent": http_server.key(story.people.run()), "operator": http_server.key(everybody)}
 
 
 def _key(keys: dict[str, str], operation: dict[str, Any]) -> str:
@@ -160,18 +160,18 @@ def _key(keys: dict[str, str], operation: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def api(door: RunningServer) -> OpenApiSchema:
-    return schemathesis.openapi.from_dict(door.document, config=CHECKED)
+def api(http_server: RunningServer) -> OpenApiSchema:
+    return schemathesis.openapi.from_dict(http_server.document, config=CHECKED)
 
 
-def test_every_route_that_programs_rely_on_is_served_and_no_other(door: RunningServer) -> None:
-    served = {(method, path.removeprefix("/v1")) for method, path, _ in door.routes()}
+def test_every_route_that_programs_rely_on_is_served_and_no_other(http_server: RunningServer) -> None:
+    served = {(method, path.removeprefix("/v1")) for method, path, _ in http_server.routes()}
     assert served == {(method, path) for method, path in (line.split() for line in ROUTES.strip().splitlines())}
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_every_operation_answers_as_the_document_says(
-    api: OpenApiSchema, door: RunningServer, keys: dict[str, str], mode: GenerationMode
+    api: OpenApiSchema, http_server: RunningServer, keys: dict[str, str], mode: GenerationMode
 ) -> None:
     asked: set[str] = set()
     addresses = count()
@@ -181,7 +181,7 @@ def test_every_operation_answers_as_the_document_says(
         # One of the checks comes with wrong credentials, and who guesses is made to wait.
         headers = {"X-Forwarded-For": f"address {next(addresses)}"}
         headers["Authorization"] = f"Bearer {_key(keys, case.operation.definition.raw)}"
-        case.call_and_validate(base_url=door.url, headers=headers)
+        case.call_and_validate(base_url=http_server.url, headers=headers)
 
     for found in api.get_all_operations():
         assert isinstance(found, Ok), "the document is whole"
@@ -189,8 +189,8 @@ def test_every_operation_answers_as_the_document_says(
         # Where nothing can be sent, nothing wrong can be.
         with suppress(Unsatisfiable) if mode is GenerationMode.NEGATIVE else nullcontext():
             settings(FEW, max_examples=examples(2))(given(strategy)(holds))()
-    told = {f"{method} {path}" for method, path, _ in door.routes()}
-    assert asked >= told, "every one was asked"
+    output = {f"{method} {path}" for method, path, _ in http_server.routes()}
+    assert asked >= output, "every one was asked"
 
 
 @st.composite
@@ -221,8 +221,10 @@ def _spoilt(good: Any, how: dict[str, Any]) -> bytes:
     return whole[:start] + json.dumps(how["with"]).encode() + whole[start + 3 :]
 
 
-def test_no_body_of_any_bytes_is_too_much_for_a_route(door: RunningServer, story: Story, keys: dict[str, str]) -> None:
-    routes = [one for one in door.routes() if one[0] != "GET"]
+def test_no_body_of_any_bytes_is_too_much_for_a_route(
+    http_server: RunningServer, story: Story, keys: dict[str, str]
+) -> None:
+    routes = [one for one in http_server.routes() if one[0] != "GET"]
 
     @settings(FEW, max_examples=examples(80))
     @given(_bodies())
@@ -231,7 +233,7 @@ def test_no_body_of_any_bytes_is_too_much_for_a_route(door: RunningServer, story
         content = made[1]
         if content.startswith(b'{"spoil"'):
             content = _spoilt(body_of(method, path, story.ids) or {}, json.loads(content))
-        answer = door.ask(
+        answer = http_server.ask(
             method,
             path.format(**story.ids),
             key=_key(keys, operation),

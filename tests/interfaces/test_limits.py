@@ -30,9 +30,9 @@ def test_a_bucket_gives_its_burst_at_once_then_its_rate_and_says_how_long_to_wai
     buckets = RateLimiter(0.5, 2, clock=clock)
     for _ in range(2):
         buckets.take("a")
-    with pytest.raises(RateLimited) as told:
+    with pytest.raises(RateLimited) as result:
         buckets.take("a")
-    assert told.value.wait == 2
+    assert result.value.wait == 2
     buckets.take("b")
     clock.now = 2
     buckets.take("a")

@@ -29,8 +29,8 @@ HELLO = {
 
 def started(*arguments: object, **environment: str) -> Assistant:
     """An assistant that starts the command with these arguments."""
-    told = StdioServerParameters(command=MUNIMENT, args=[str(one) for one in ("mcp", *arguments)], env=environment)
-    return Assistant(lambda: Client(told))
+    result = StdioServerParameters(command=MUNIMENT, args=[str(one) for one in ("mcp", *arguments)], env=environment)
+    return Assistant(lambda: Client(result))
 
 
 def shown(terminal: Terminal) -> list[str]:
@@ -105,16 +105,16 @@ def test_told_to_end_it_ends_though_stdin_is_open(terminal: Terminal) -> None:
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database) as running:
         yield running
 
 
 @pytest.mark.rule("ISO-5")
-def test_before_a_server_it_asks_under_the_key_alone(door: RunningServer, people: People) -> None:
-    mine = promoted(door.near, people)
-    promoted(door.near, people, "fax", user_id="cust_2")
-    environment = {"MUNIMENT_SERVER": door.url, "MUNIMENT_KEY": door.key(people.run(), user_id="cust_1")}
+def test_before_a_server_it_asks_under_the_key_alone(http_server: RunningServer, people: People) -> None:
+    mine = promoted(http_server.local, people)
+    promoted(http_server.local, people, "fax", user_id="cust_2")
+    environment = {"MUNIMENT_SERVER": http_server.url, "MUNIMENT_KEY": http_server.key(people.run(), user_id="cust_1")}
     with started("--user", "cust_1", **environment) as assistant:
         answer = assistant.ask("recall")
         assert [record["id"] for record in answer["records"]] == [mine]
@@ -124,13 +124,15 @@ def test_before_a_server_it_asks_under_the_key_alone(door: RunningServer, people
 
 
 @pytest.mark.rule("ISO-5")
-def test_only_an_agents_key_will_do_before_a_server(door: RunningServer, people: People) -> None:
-    ran = run("mcp", "--server", door.url, "--key", door.key(people.reviewer), "--json")
+def test_only_an_agents_key_will_do_before_a_server(http_server: RunningServer, people: People) -> None:
+    ran = run("mcp", "--server", http_server.url, "--key", http_server.key(people.reviewer), "--json")
     assert (ran.code, ran.error["code"], ran.error["field"], ran.out) == (1, "invalid_input", "key", "")
-    ran = run("mcp", "--server", door.url, "--key", door.key(people.run()), "--agent", "another", "--json")
+    ran = run(
+        "mcp", "--server", http_server.url, "--key", http_server.key(people.run()), "--agent", "another", "--json"
+    )
     assert (ran.code, ran.error["field"]) == (1, "agent")
 
 
-def test_what_cannot_be_opened_is_told_on_stderr_alone() -> None:
+def test_what_cannot_be_opened_is_reported_only_on_stderr() -> None:
     ran = run("mcp", "--url", "postgresql://nobody@127.0.0.1:1/none", "--json")
     assert (ran.code, ran.error["code"], ran.out) == (1, "key_unavailable", "")

@@ -13,36 +13,36 @@ NAME = "Anna Lindqvist"
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Any:
+def http_server(server: TestServer, database: str) -> Any:
     with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture
-def memory_id(door: RunningServer, people: People) -> str:
-    return promoted(door.near, people, f"a garden with {NAME}", predicate="shares")
+def memory_id(http_server: RunningServer, people: People) -> str:
+    return promoted(http_server.local, people, f"a garden with {NAME}", predicate="shares")
 
 
 @pytest.mark.rule("ERA-5")
 def test_over_http_an_officer_searches_and_takes_a_memory_away(
-    door: RunningServer, people: People, memory_id: str
+    http_server: RunningServer, people: People, memory_id: str
 ) -> None:
-    officer, reviewer = door.key(people.officer), door.key(people.reviewer)
-    erased = door.near.erase(people.officer, subject="customer:anna_17")
+    officer, reviewer = http_server.key(people.officer), http_server.key(people.reviewer)
+    erased = http_server.local.erase(people.officer, subject="customer:anna_17")
     body = {"name": NAME, "erasure_id": erased.erasure_id}
-    assert door.ask("POST", "/v1/erasures/search", body, key=reviewer).status_code == 403
-    answer = door.ask("POST", "/v1/erasures/search", body, key=officer)
+    assert http_server.ask("POST", "/v1/erasures/search", body, key=reviewer).status_code == 403
+    answer = http_server.ask("POST", "/v1/erasures/search", body, key=officer)
     assert answer.status_code == 200
     found = answer.json()
     assert found["finished"]
     assert memory_id in {hit["memory_id"] for hit in found["hits"]}
-    assert door.ask("POST", "/v1/erasures/search", {"name": "x"}, key=officer).status_code == 422
-    listed = door.ask("GET", "/v1/erasures", key=officer).json()["items"]
+    assert http_server.ask("POST", "/v1/erasures/search", {"name": "x"}, key=officer).status_code == 422
+    listed = http_server.ask("GET", "/v1/erasures", key=officer).json()["items"]
     assert [one["name_search"] is not None for one in listed] == [True]
     retract = f"/v1/memories/{memory_id}/retract"
-    assert door.ask("POST", retract, {"reason": "wrong"}, key=officer).status_code == 403
-    assert door.ask("POST", retract, {"reason": "erased"}, key=officer).json()["reason"] == "erased"
-    assert door.near.get(people.auditor, memory_id).text == ""
+    assert http_server.ask("POST", retract, {"reason": "wrong"}, key=officer).status_code == 403
+    assert http_server.ask("POST", retract, {"reason": "erased"}, key=officer).json()["reason"] == "erased"
+    assert http_server.local.get(people.auditor, memory_id).text == ""
 
 
 @pytest.mark.rule("ERA-5")

@@ -21,7 +21,7 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from muniment.errors import InvalidInput, Unauthenticated
 from muniment.http.jwks import KEYS_LIMIT
 from muniment.http.oidc import OidcSettings, TokenVerifier
-from muniment.model.credential import CLEARANCE, Credential
+from muniment.model.api_key import CLEARANCE, Credential
 from muniment.testing import FakeClock
 
 RSA, OTHER_RSA = (rsa.generate_private_key(65537, 2048) for _ in range(2))

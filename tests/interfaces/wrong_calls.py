@@ -1,4 +1,4 @@
-"""Every call of the fabric, with the kinds its arguments are of: its own verbs here, its groups beside them."""
+"""Every call of the fabric with the kinds of its arguments: its own verbs here, its groups in `wrong_groups`."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Vectors that can be told beforehand, and what no message may tell."""
+"""Vectors that are known in advance, and texts that no message may reveal."""
 
 import numpy as np
 

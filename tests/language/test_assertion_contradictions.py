@@ -194,7 +194,7 @@ def test_longer_texts_contradict_one_another_where_their_openings_do() -> None:
 
 
 @pytest.mark.rule("CTR-2", "REV-7")
-def test_texts_that_share_hardly_a_word_are_told_apart_without_reading_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_share_hardly_a_word_are_distinguished_without_reading_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def unread(text: str) -> None:
         raise AssertionError(text)
 

@@ -223,7 +223,7 @@ def test_two_facts_that_differ_only_in_an_opposite_are_never_duplicates(
 @given(st.sampled_from(SUBJECTS), st.sampled_from(("ship", "return", "accept", "sign")), st.sampled_from(THINGS))
 def test_two_facts_that_differ_only_in_tense_are_never_duplicates(subject: str, verb: str, thing: str) -> None:
     past = {"ship": "shipped"}.get(verb, verb + "ed")
-    told = [
+    result = [
         f"{subject} {form} {thing}"
         for form in (
             f"{verb}s",
@@ -235,7 +235,7 @@ def test_two_facts_that_differ_only_in_tense_are_never_duplicates(subject: str, 
             f"had to {verb}",
         )
     ]
-    for one, other in combinations(told, 2):
+    for one, other in combinations(result, 2):
         assert judge(one, other).verdict != "same"
 
 

@@ -1,4 +1,4 @@
-"""Any function as an embedder: its answers are checked, its failures told without the text."""
+"""Any function as an embedder: its answers are checked, its failures reported without the text."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -109,7 +109,7 @@ def test_any_other_answer_means_that_the_embedder_is_unavailable(answer: Any, sa
 
 
 @pytest.mark.rule("ERR-4")
-def test_a_function_that_raises_is_told_by_class_and_place_without_the_text() -> None:
+def test_a_function_that_raises_is_reported_by_class_and_place_without_the_text() -> None:
     with pytest.raises(EmbedderUnavailable) as raised:
         _function(_raising(KeyError(SECRET_TEXT))).embed([SECRET_TEXT])
     assert "KeyError at test_embedder_function.py:" in str(raised.value)

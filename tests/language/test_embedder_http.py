@@ -191,7 +191,7 @@ def test_what_cannot_be_the_address_of_a_server_is_refused_and_not_shown(options
     assert KEY not in str(raised.value)
 
 
-def test_a_proxy_that_cannot_be_used_is_told_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_cannot_be_used_is_reported_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"gopher://me:{KEY}@h")
     with pytest.raises(EmbedderUnavailable, match="proxy") as raised:
         HttpEmbedder("http://h", model="m", dimensions=3, allow_private=True)

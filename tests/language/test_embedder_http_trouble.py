@@ -1,4 +1,4 @@
-"""A server of embeddings that is busy, slow or away: asked again a little, and never waited for past the deadline."""
+"""An embedding server that is busy, slow or unreachable: retried a little, never beyond the deadline."""
 
 import socket
 from collections.abc import Callable

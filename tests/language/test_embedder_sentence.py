@@ -1,4 +1,4 @@
-"""A model of sentence-transformers: from its folder alone, and named by what is in there."""
+"""A model of sentence-transformers: loaded only from its folder, and named by its contents."""
 
 import os
 import sys

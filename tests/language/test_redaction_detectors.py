@@ -1,4 +1,4 @@
-"""Each detector by itself: what it finds, and what looks much like it and is left alone."""
+"""Each detector: what it finds, and similar texts that it ignores."""
 
 # ruff: noqa: RUF001 (the letters are meant)
 

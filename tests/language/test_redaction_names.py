@@ -62,7 +62,7 @@ def test_persons_and_places_are_masked_where_a_rule_asks_and_the_network_is_neve
     assert (again.content, again.counts) == (done.content, {})
 
 
-def test_a_pipeline_that_is_not_installed_is_told_and_not_fetched() -> None:
+def test_a_pipeline_that_is_not_installed_is_reported_and_not_fetched() -> None:
     with pytest.raises(PackInvalid) as refused:
         redactor_of(asking({"name": "person", "detector": "person", "model": "xx_no_such_pipeline"}))
     (problem,) = refused.value.problems

@@ -197,7 +197,7 @@ def test_a_pattern_that_would_never_end_elsewhere_ends(pattern: str) -> None:
         ("x|(?m:$)", "matches the empty text"),
     ],
 )
-def test_a_pattern_that_cannot_be_used_is_told_at_its_line(pattern: str, expected: str) -> None:
+def test_a_pattern_that_cannot_be_used_is_reported_at_its_line(pattern: str, expected: str) -> None:
     rules = f"policy_layer:\n  guardrails:\n    redaction_rules:\n      - name: a\n        mask: x\n        pattern: '{pattern}'\n"
     with pytest.raises(PackInvalid) as refused:
         load_pack(HEAD + rules)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from muniment.language.embedding.tokenizers import CharacterTokenizer
-from muniment.metrics.intervals import wilson
 from muniment.metrics.measure import budgets
 from muniment.metrics.prometheus import FAMILIES, MOST_NAMES, OTHERS, prometheus_text
 from muniment.metrics.tokens import Prompt, RankedCapture, ranked, tokens_filled
@@ -32,6 +31,7 @@ from muniment.model.metrics import (
     Tally,
     TokenMetrics,
     WorkflowHits,
+    wilson,
 )
 from muniment.pack import builtin_pack, load_pack
 

@@ -1,4 +1,4 @@
-"""The second look for personal data: what it sees, what it leaves alone, and that it shares nothing with redaction."""
+"""The scan for personal data: what it finds, what it ignores, and that it shares nothing with redaction."""
 
 import ast
 import inspect

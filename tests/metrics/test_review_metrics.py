@@ -1,4 +1,4 @@
-"""The metrics of review: the queue, samples of what policy promoted alone, and repeated messages."""
+"""The metrics of review: the queue, samples of what policy promoted, and repeated messages."""
 
 from datetime import date, timedelta
 
@@ -6,7 +6,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from muniment import Fabric
-from muniment.metrics.intervals import wilson
+from muniment.model.metrics import wilson
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Opener
 from tests.metrics.figures import MESSAGES, Sql, capture_message, measure
@@ -140,7 +140,7 @@ def test_what_end_users_say_again_is_counted_by_message(under: Opener, people: P
 
 @pytest.mark.rule("MET-7")
 @pytest.mark.parametrize("count", [1, 2, 18])
-def test_every_part_of_a_spread_is_told_as_soon_as_there_is_one_to_measure(
+def test_every_part_of_a_spread_is_reported_as_soon_as_there_is_one_to_measure(
     fabric: Fabric, people: People, clock: FakeClock, server: TestServer, database: str, count: int
 ) -> None:
     for n in range(count):

@@ -108,13 +108,13 @@ memory_layer:
 
 
 @pytest.mark.rule("PAC-1")
-def test_an_unknown_key_is_told_at_its_own_line_even_when_its_value_stands_below():
+def test_an_unknown_key_is_reported_at_its_own_line_even_when_its_value_is_below():
     assert problems_of(HEAD + "\nsurprise:\n  - 1\n")[0][:2] == (3, "surprise")
     assert problems_of(HEAD + "\nsurprise:\n  1\n")[0][:2] == (3, "surprise")
 
 
 @pytest.mark.rule("PAC-1")
-def test_a_missing_key_is_told_at_the_line_of_the_mapping_that_lacks_it():
+def test_a_missing_key_is_reported_at_the_line_of_the_mapping_that_lacks_it():
     assert problems_of("\npack_meta:\n\n  version: 1.0.0\n") == [(2, "pack_meta.id", "is missing; expected it here")]
     assert problems_of("\n\nroles: {}\n") == [(3, "pack_meta", "is missing; expected it here")]
 

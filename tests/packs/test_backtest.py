@@ -254,9 +254,9 @@ def test_a_backtest_is_bounded_tells_what_it_left_and_shows_text_to_reviewers_al
     fabric: Fabric, people: People, history: History
 ) -> None:
     stricter = load_pack(HEAD + LAYER + "{promotion_thresholds: {confidence_floor: 0.5}}")
-    told: list[int] = []
-    found = fabric.packs.backtest(people.admin, stricter, limit=2, recalls=1, on_progress=told.append)
-    assert (found.captures, found.more, found.recalls.recalls, told[-1]) == (2, True, 1, 3)
+    result: list[int] = []
+    found = fabric.packs.backtest(people.admin, stricter, limit=2, recalls=1, on_progress=result.append)
+    assert (found.captures, found.more, found.recalls.recalls, result[-1]) == (2, True, 1, 3)
     whole = fabric.packs.backtest(people.admin, stricter, limit=9)
     assert (whole.captures, whole.more) == (9, False)
     assert all(shown.text is None for one in whole.differences for shown in one.examples)

@@ -12,7 +12,7 @@ HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
 MAP = "{name: %s, version: 1.0.0, fields: [{predicate: plan, value: $.plan, write_class: preference%s}]}"
 
 
-def told(before: str, after: str) -> list[tuple[str, str, Any, Any]]:
+def changes_between(before: str, after: str) -> list[tuple[str, str, Any, Any]]:
     found = differences(load_pack(HEAD + before), load_pack(HEAD + after))
     return [(one.path, one.kind, one.before, one.after) for one in found.changes]
 
@@ -126,13 +126,15 @@ ONE_RULE: dict[str, tuple[str, str, list[tuple[str, str, Any, Any]]]] = {
 @pytest.mark.parametrize("case", ONE_RULE)
 def test_a_rule_is_named_by_its_place_with_both_sides(case: str) -> None:
     before, after, expected = ONE_RULE[case]
-    assert [one[: len(wanted)] for one, wanted in zip(told(before, after), expected, strict=True)] == expected
+    assert [
+        one[: len(wanted)] for one, wanted in zip(changes_between(before, after), expected, strict=True)
+    ] == expected
 
 
 @pytest.mark.rule("PAC-4")
 def test_what_one_side_adds_the_other_lacks() -> None:
     layer = f"memory_layer: {{extractors: [{MAP % ('crm', '')}]}}"
-    (added,), (removed,) = told("", layer), told(layer, "")
+    (added,), (removed,) = changes_between("", layer), changes_between(layer, "")
     assert (added[0], added[1], removed[1]) == ("memory_layer.extractors.crm", "added", "removed")
     assert added[3] == removed[2] and added[3]["name"] == "crm"
 

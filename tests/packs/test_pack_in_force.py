@@ -22,7 +22,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.pack_activation import acme, activate, admin, in_force, put_in_force, register
 from tests.packs.pack_texts import AUTO, LAX_MASKS, NOT_SENSITIVE, SHORT, STRICT
-from tests.stories import KEY, promoted, proposed, run_job, told, values
+from tests.stories import KEY, event_data, promoted, proposed, run_job, values
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_tenants_first_pack_is_put_in_force_with_its_first_write(fabric: Fabri
         None,
         False,
     )
-    (event,) = told(fabric, people, "pack_activated")
+    (event,) = event_data(fabric, people, "pack_activated")
     assert (event["pack"], event["reason"]) == (first.pack, "first pack")
 
 
@@ -107,7 +107,7 @@ def test_a_pack_that_loosens_a_rule_takes_a_second_admin(fabric: Fabric, people:
     assert in_force(fabric, people.tenant_id) == "muniment.builtin@1.2.0"
     made = activate(fabric, people.tenant_id, ref)
     assert made.second_person and made.loosens == plan.loosens
-    denied = [event["code"] for event in told(fabric, people, "security")]
+    denied = [event["code"] for event in event_data(fabric, people, "security")]
     assert denied == ["second_person_required"] * 3
 
 
@@ -207,7 +207,10 @@ def test_a_retired_version_can_be_neither_activated_nor_pinned_and_the_one_in_fo
     # The past is still read under it.
     assert fabric.replay(people.auditor, then.recall_id).same
     assert fabric.explain(people.auditor, memory_id=memory_id, recall_id=then.recall_id).visibility == "visible"
-    assert [event["pack"] for event in told(fabric, people, "pack_retired")] == ["acme@0.9.0", "muniment.builtin@1.2.0"]
+    assert [event["pack"] for event in event_data(fabric, people, "pack_retired")] == [
+        "acme@0.9.0",
+        "muniment.builtin@1.2.0",
+    ]
     # No login takes a retirement back, nor retires the one in force.
     taken_back = as_role("writer").execute(
         "UPDATE packs SET retired_at = NULL, retired_by = NULL WHERE pack = 'acme@0.9.0'"

@@ -23,7 +23,7 @@ KEY: dict[str, Any] = {"entity": SUBJECT, "predicate": "prefers_channel"}
 
 
 @pytest.mark.rule("PRO-2")
-def test_a_memory_carries_its_papers_its_scope_and_what_its_capture_said(
+def test_a_memory_carries_its_provenance_its_scope_and_what_its_capture_said(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     consent = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)

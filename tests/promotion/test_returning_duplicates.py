@@ -1,4 +1,4 @@
-"""Duplicates come back when what they repeated is withdrawn as wrong or deprecated, for a person to look at."""
+"""Duplicates return to the queue when the memory they repeated is retracted as wrong or deprecated."""
 
 from typing import Any
 

@@ -27,7 +27,7 @@ def approve_all(fabric: Fabric, reviewer: Principal, ids: Sequence[str], note: s
     return fabric.queue.approve_many(reviewer, ids, note=note, acknowledge=acknowledge)
 
 
-def told(outcomes: Sequence[Outcome]) -> list[str | None]:
+def statuses_of(outcomes: Sequence[Outcome]) -> list[str | None]:
     """What became of each: its status, or what stopped it."""
     return [one.error or one.status for one in outcomes]
 

@@ -264,9 +264,11 @@ def test_a_consent_withdrawn_hides_the_past_too(fabric: Fabric, people: People, 
         assert answer.omitted == 0
     with pytest.raises(NotFound):
         fabric.explain(people.run(), memory_id=sensitive, as_of=then)
-    told = fabric.explain(people.auditor, memory_id=sensitive, as_of=then, run=people.run())
-    assert told.visibility == ("tombstoned" if how == "swept" else "hidden"), "an auditor is told that it was there"
-    assert "consent" in told.hidden_by
+    explained = fabric.explain(people.auditor, memory_id=sensitive, as_of=then, run=people.run())
+    assert explained.visibility == ("tombstoned" if how == "swept" else "hidden"), (
+        "an auditor is told that it was there"
+    )
+    assert "consent" in explained.hidden_by
 
 
 @pytest.mark.rule("REC-7", "CON-2")
@@ -379,11 +381,11 @@ def test_an_explanation_of_a_moment_tells_of_that_moment(fabric: Fabric, people:
     promoted_at = clock.now
     clock.advance(days=40)
 
-    def told(as_of: datetime | None, **asked: Any) -> str:
+    def explained(as_of: datetime | None, **asked: Any) -> str:
         return fabric.explain(people.run(), memory_id=memory_id, as_of=as_of, **asked).visibility
 
-    assert told(begin) == "not_yet_promoted"
-    assert told(promoted_at) == "visible"
-    assert told(None) == "expired"
-    assert told(promoted_at + timedelta(days=30)) == "expired"
-    assert told(promoted_at + timedelta(days=30) - MICROSECOND) == "visible"
+    assert explained(begin) == "not_yet_promoted"
+    assert explained(promoted_at) == "visible"
+    assert explained(None) == "expired"
+    assert explained(promoted_at + timedelta(days=30)) == "expired"
+    assert explained(promoted_at + timedelta(days=30) - MICROSECOND) == "visible"

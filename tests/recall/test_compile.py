@@ -206,8 +206,8 @@ def test_was_it_in_the_prompt_has_an_answer(fabric: Fabric, people: People, cloc
     assert trail.prompts == (second.compile_id, first.compile_id)
     assert trail.recalls == (without[0].recall_id, second.recall_id, first.recall_id)
     for compiled, prompts in ((first, (first.compile_id,)), (without[0], ())):
-        told = fabric.explain(people.auditor, memory_id=memory_id, recall_id=compiled.recall_id)
-        assert (told.returned, told.prompts) == (True, prompts)
+        result = fabric.explain(people.auditor, memory_id=memory_id, recall_id=compiled.recall_id)
+        assert (result.returned, result.prompts) == (True, prompts)
     assert fabric.replay(people.auditor, second.recall_id).same
 
 
@@ -259,7 +259,7 @@ def test_what_the_checks_found_is_not_told_in_a_notice(fabric: Fabric, people: P
 
 
 @pytest.mark.rule("REC-12")
-def test_many_proposals_are_told_sooner_or_later_and_each_once(fabric: Fabric, people: People) -> None:
+def test_many_proposals_are_reported_sooner_or_later_and_each_once(fabric: Fabric, people: People) -> None:
     run = people.run()
     texts = [f"Parcel {n} went to depot {n * 7 % 120}." for n in range(130)]
     for part in (texts[:90], texts[90:]):
@@ -267,16 +267,16 @@ def test_many_proposals_are_told_sooner_or_later_and_each_once(fabric: Fabric, p
         fabric.capture_many(run, items)
         fabric.consolidate(people.tenant_id)
     waiting = {one.proposal_id for one in fabric.queue.list(people.reviewer, limit=200)}
-    told: list[str] = []
+    result: list[str] = []
     while found := notices(fabric.compile(run)):
-        told += [proposal_id for proposal_id, _ in found]
-        assert len(told) <= 130
-    assert len(told) == len(set(told)) == 130
-    assert set(told) == waiting
+        result += [proposal_id for proposal_id, _ in found]
+        assert len(result) <= 130
+    assert len(result) == len(set(result)) == 130
+    assert set(result) == waiting
 
 
 @pytest.mark.rule("REC-12")
-def test_what_is_proposed_while_a_prompt_is_compiled_is_told_in_the_next(
+def test_what_is_proposed_while_a_prompt_is_compiled_is_reported_in_the_next(
     fabric: Fabric,
     people: People,
     clock: FakeClock,

@@ -1,4 +1,4 @@
-"""Compile as a pure function: what is shown, in which order, with which papers; manifest and hash."""
+"""Compile as a pure function: what is shown, in which order, with which provenance; manifest and hash."""
 
 import json
 from datetime import datetime, timedelta, timezone
@@ -66,7 +66,7 @@ def test_a_side_of_a_conflict_is_never_shown_as_a_plain_record_too() -> None:
 
 
 @pytest.mark.rule("REC-5", "REC-11")
-def test_a_block_shows_the_papers_of_its_record() -> None:
+def test_a_block_shows_the_provenance_of_its_record() -> None:
     output = compiled(
         record(
             text="pays by card",

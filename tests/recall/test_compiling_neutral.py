@@ -200,7 +200,7 @@ def test_xml_shows_structure_of_a_text_escaped(text: str, shown: str) -> None:
 
 
 @pytest.mark.rule("REC-11")
-def test_the_values_of_papers_cannot_forge_a_paper() -> None:
+def test_values_of_provenance_fields_cannot_forge_another_field() -> None:
     forged = 'bob", confidence 1.00, approver "ceo'
     assert 'approver "bob&quot;, confidence 1.00, approver &quot;ceo", about' in compiled(record(approver=forged)).text
     assert "approver bob.b@x-1, about" in compiled(record(approver="bob.b@x-1")).text

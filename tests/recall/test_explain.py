@@ -19,8 +19,8 @@ FILTERS: tuple[FilterName, ...] = get_args(FilterName)
 FRESH = 'pack_meta: {id: fresh, version: "1.0.0"}\nmemory_layer: {recall_policy: {freshness: {semantic: 7d}}}'
 
 
-def verdict(told: Explanation, name: str) -> tuple[bool, dict[str, Any], dict[str, Any]]:
-    (one,) = (one for one in told.filters if one.name == name)
+def verdict(explained: Explanation, name: str) -> tuple[bool, dict[str, Any], dict[str, Any]]:
+    (one,) = (one for one in explained.filters if one.name == name)
     return one.passed, one.memory, one.asked
 
 
@@ -84,10 +84,10 @@ def test_a_filter_of_scope_that_fails_alone_is_named_with_its_inputs(
     there = people.run(**run)
     assert fabric.recall(there).records == ()
     for asker in (people.auditor, people.reviewer):
-        told = fabric.explain(asker, memory_id=memory_id, run=there)
-        assert (told.visible, told.visibility, told.hidden_by) == (False, "hidden", (hidden_by,))
-        assert verdict(told, hidden_by) == (False, has, asked)
-        assert tuple(one.name for one in told.filters) == FILTERS, "every filter, not the first alone"
+        explained = fabric.explain(asker, memory_id=memory_id, run=there)
+        assert (explained.visible, explained.visibility, explained.hidden_by) == (False, "hidden", (hidden_by,))
+        assert verdict(explained, hidden_by) == (False, has, asked)
+        assert tuple(one.name for one in explained.filters) == FILTERS, "every filter, not the first alone"
     unknown = not_found(lambda: fabric.explain(there, memory_id="pm_0000"))
     assert not_found(lambda: fabric.explain(there, memory_id=memory_id)) == unknown
 
@@ -99,9 +99,9 @@ def test_what_a_settled_contradiction_asks_a_run_to_say_is_named(fabric: Fabric,
     (found,) = fabric.contradictions.list(people.reviewer)
     sides: dict[str, dict[str, str]] = {"existing": {"region": "de"}, "incoming": {"region": "fr"}}
     fabric.contradictions.resolve(people.reviewer, found.contradiction_id, "coexist", **sides)
-    told = fabric.explain(people.auditor, memory_id=first, run=people.run())
-    assert told.hidden_by == ("qualifiers",)
-    assert verdict(told, "qualifiers") == (
+    explained = fabric.explain(people.auditor, memory_id=first, run=people.run())
+    assert explained.hidden_by == ("qualifiers",)
+    assert verdict(explained, "qualifiers") == (
         False,
         {"qualifiers": {}, "required": [{"region": "de"}]},
         {"qualifiers": {}},
@@ -117,20 +117,20 @@ def test_a_consent_that_ended_is_named_and_then_the_content_that_is_gone(
     memory_id = remembered(fabric, people, **PII)
     assert fabric.explain(people.run(), memory_id=memory_id).visible
     fabric.consent.revoke(people.officer, consent.consent_id)
-    told = fabric.explain(people.auditor, memory_id=memory_id, run=people.run())
-    assert (told.visibility, told.hidden_by) == ("hidden", ("consent",))
-    assert verdict(told, "consent") == (
+    explained = fabric.explain(people.auditor, memory_id=memory_id, run=people.run())
+    assert (explained.visibility, explained.hidden_by) == ("hidden", ("consent",))
+    assert verdict(explained, "consent") == (
         False,
         {"consent_root": consent.consent_id, "classification": "PII"},
         {"sensitive": ["PII", "RESTRICTED"]},
     )
     clock.advance(hours=1)
     fabric.consent.sweep(people.tenant_id)
-    told = fabric.explain(people.auditor, memory_id=memory_id, run=people.run())
-    assert told.visibility == "tombstoned"
-    assert {"consent", "content"} <= set(told.hidden_by)
-    assert verdict(told, "content") == (False, {"tombstoned_at": clock.now}, {})
-    assert told.tombstoned_at == clock.now
+    explained = fabric.explain(people.auditor, memory_id=memory_id, run=people.run())
+    assert explained.visibility == "tombstoned"
+    assert {"consent", "content"} <= set(explained.hidden_by)
+    assert verdict(explained, "content") == (False, {"tombstoned_at": clock.now}, {})
+    assert explained.tombstoned_at == clock.now
 
 
 @pytest.mark.rule("REC-10")
@@ -152,24 +152,24 @@ def test_what_time_hides_is_told_to_the_run_too_with_when_and_by_what(
     withdrawn = clock.now
     clock.advance(days=31)
     for asker, run in ((people.run(), None), (people.auditor, people.run())):
-        told = fabric.explain(asker, memory_id=gone, run=run)
-        assert (told.visibility, told.hidden_by) == ("retracted", ("retracted",))
-        assert (told.retracted_at, told.retraction_reason) == (withdrawn, "deprecated")
-        assert told.retracted_by == (None if run is None else "boris"), "people's names are for people"
-        passed, has, asked = verdict(told, "retracted")
+        explained = fabric.explain(asker, memory_id=gone, run=run)
+        assert (explained.visibility, explained.hidden_by) == ("retracted", ("retracted",))
+        assert (explained.retracted_at, explained.retraction_reason) == (withdrawn, "deprecated")
+        assert explained.retracted_by == (None if run is None else "boris"), "people's names are for people"
+        passed, has, asked = verdict(explained, "retracted")
         assert (passed, has["retracted_at"], has["reason"]) == (False, withdrawn, "deprecated")
         assert asked == {"at": clock.now}
-        told = fabric.explain(asker, memory_id=mortal, run=run)
-        assert (told.visibility, told.hidden_by) == ("expired", ("expired",))
-        assert verdict(told, "expired") == (False, {"expires_at": born + timedelta(days=30)}, {"at": clock.now})
-        told = fabric.explain(asker, memory_id=old, as_of=begin, run=run)
-        assert (told.visibility, told.hidden_by) == ("not_yet_promoted", ("promoted",))
-        assert verdict(told, "promoted")[2] == {"at": begin}
-        assert (told.promoted_at, told.at) == (born, begin)
+        explained = fabric.explain(asker, memory_id=mortal, run=run)
+        assert (explained.visibility, explained.hidden_by) == ("expired", ("expired",))
+        assert verdict(explained, "expired") == (False, {"expires_at": born + timedelta(days=30)}, {"at": clock.now})
+        explained = fabric.explain(asker, memory_id=old, as_of=begin, run=run)
+        assert (explained.visibility, explained.hidden_by) == ("not_yet_promoted", ("promoted",))
+        assert verdict(explained, "promoted")[2] == {"at": begin}
+        assert (explained.promoted_at, explained.at) == (born, begin)
     for asker, run in ((people.run(pack=pack.ref), None), (people.auditor, people.run(pack=pack.ref))):
-        told = fabric.explain(asker, memory_id=old, run=run)
-        assert (told.visibility, told.hidden_by, told.pack) == ("hidden", ("freshness",), pack.ref)
-        assert verdict(told, "freshness") == (
+        explained = fabric.explain(asker, memory_id=old, run=run)
+        assert (explained.visibility, explained.hidden_by, explained.pack) == ("hidden", ("freshness",), pack.ref)
+        assert verdict(explained, "freshness") == (
             False,
             {"promoted_at": born, "tier": "semantic"},
             {"since": clock.now - timedelta(days=7)},
@@ -177,7 +177,9 @@ def test_what_time_hides_is_told_to_the_run_too_with_when_and_by_what(
 
 
 @pytest.mark.rule("REC-10")
-def test_all_that_hides_it_is_told_and_not_the_first_alone(fabric: Fabric, people: People, clock: FakeClock) -> None:
+def test_every_filter_that_hides_it_is_reported_not_only_the_first(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
     memory_id = remembered(
         fabric,
         people,
@@ -190,20 +192,20 @@ def test_all_that_hides_it_is_told_and_not_the_first_alone(fabric: Fabric, peopl
     fabric.retract(people.reviewer, memory_id, reason="wrong")
     clock.advance(days=1)
     stranger = people.run("cust_2", qualifiers={"region": "fr"}, classification_allowed={"PUBLIC"})
-    told = fabric.explain(people.auditor, memory_id=memory_id, run=stranger)
+    explained = fabric.explain(people.auditor, memory_id=memory_id, run=stranger)
     wrong = ("user", "session", "intent", "classification", "qualifiers", "retracted", "expired")
-    assert told.hidden_by == wrong
-    assert told.visibility == "retracted"
+    assert explained.hidden_by == wrong
+    assert explained.visibility == "retracted"
 
 
 @pytest.mark.rule("REC-10")
-def test_without_a_run_those_filters_are_told_that_ask_nothing_of_one(
+def test_without_a_run_those_filters_are_reported_that_ask_nothing_of_one(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     memory_id = remembered(fabric, people, tier="episodic", classification="CONFIDENTIAL")
-    told = fabric.explain(people.auditor, memory_id=memory_id)
-    assert (told.visible, told.pack, told.returned, told.seq) == (True, None, None, None)
-    assert {one.name for one in told.filters} == {"consent", "content", "promoted", "retracted", "expired"}
+    explained = fabric.explain(people.auditor, memory_id=memory_id)
+    assert (explained.visible, explained.pack, explained.returned, explained.seq) == (True, None, None, None)
+    assert {one.name for one in explained.filters} == {"consent", "content", "promoted", "retracted", "expired"}
     clock.advance(days=30)
     assert fabric.explain(people.reviewer, memory_id=memory_id).hidden_by == ("expired",)
 
@@ -212,8 +214,8 @@ def test_without_a_run_those_filters_are_told_that_ask_nothing_of_one(
 def test_an_explanation_holds_no_content(fabric: Fabric, people: People) -> None:
     memory_id = remembered(fabric, people, "aardvark", text="aardvark", evidence_refs=["tool:aardvark"])
     answer = fabric.recall(people.run(), "aardvark")
-    told = fabric.explain(people.auditor, memory_id=memory_id, recall_id=answer.recall_id)
-    assert "aardvark" not in told.model_dump_json()
+    explained = fabric.explain(people.auditor, memory_id=memory_id, recall_id=answer.recall_id)
+    assert "aardvark" not in explained.model_dump_json()
 
 
 # --- of a recorded recall
@@ -235,7 +237,7 @@ def test_of_a_recall_it_says_what_was_returned_cut_or_narrowed(
     fabric.retract(people.reviewer, best, reason="wrong")
     for answer, asker in product(answers, (run, people.auditor, people.reviewer)):
 
-        def told(
+        def explained(
             memory_id: str, answer: Recall = answer, asker: Principal | RunContext = asker
         ) -> tuple[str, bool | None, str | None]:
             one = fabric.explain(asker, memory_id=memory_id, recall_id=answer.recall_id)
@@ -244,14 +246,14 @@ def test_of_a_recall_it_says_what_was_returned_cut_or_narrowed(
             return one.visibility, one.returned, one.missed
 
         for memory_id in (best, low, *sides):
-            assert told(memory_id) == ("visible", True, None), "as of then"
-        assert told(cut) == ("visible", False, "cut")
-        assert told(aside) == ("visible", False, "narrowed")
-        assert told(later) == ("not_yet_promoted", False, None)
+            assert explained(memory_id) == ("visible", True, None), "as of then"
+        assert explained(cut) == ("visible", False, "cut")
+        assert explained(aside) == ("visible", False, "narrowed")
+        assert explained(later) == ("not_yet_promoted", False, None)
 
 
 @pytest.mark.rule("REC-10", "REC-6")
-def test_what_was_reached_by_a_step_and_cut_is_told_as_cut(fabric: Fabric, people: People) -> None:
+def test_what_was_reached_by_a_step_and_cut_is_reported_as_cut(fabric: Fabric, people: People) -> None:
     best = remembered(fabric, people, "order:o1", predicate="ordered", priority=0.9)
     cut = remembered(fabric, people, "late", entity="order:o1", predicate="state", priority=0.1)
     aside = remembered(fabric, people, "late", entity="order:o2", predicate="state", priority=0.5)
@@ -271,8 +273,8 @@ def test_a_recall_as_of_a_moment_is_explained_as_of_that_moment(
     then = clock.now
     clock.advance(days=40)
     answer = fabric.recall(people.run(), as_of=then)
-    told = fabric.explain(people.run(), memory_id=memory_id, recall_id=answer.recall_id)
-    assert (told.visibility, told.returned, told.at) == ("visible", True, then)
+    explained = fabric.explain(people.run(), memory_id=memory_id, recall_id=answer.recall_id)
+    assert (explained.visibility, explained.returned, explained.at) == ("visible", True, then)
     assert fabric.explain(people.run(), memory_id=memory_id).visibility == "expired"
 
 
@@ -281,11 +283,11 @@ def test_it_says_in_which_prompts_of_the_recall_a_memory_was(fabric: Fabric, peo
     memory_id = remembered(fabric, people)
     first, second = (fabric.compile(people.run(), "email") for _ in range(2))
     for compiled in (first, second):
-        told = fabric.explain(people.run(), memory_id=memory_id, recall_id=compiled.recall_id)
-        assert told.prompts == (compiled.compile_id,)
+        explained = fabric.explain(people.run(), memory_id=memory_id, recall_id=compiled.recall_id)
+        assert explained.prompts == (compiled.compile_id,)
     tight = fabric.compile(people.run(), "email", token_budget=5)
     assert tight.blocks == ()
-    told = fabric.explain(people.auditor, memory_id=memory_id, recall_id=tight.recall_id)
-    assert (told.returned, told.prompts) == (True, ()), "recalled, and there was no room for it"
+    explained = fabric.explain(people.auditor, memory_id=memory_id, recall_id=tight.recall_id)
+    assert (explained.returned, explained.prompts) == (True, ()), "recalled, and there was no room for it"
     bare = fabric.recall(people.run(), "email")
     assert fabric.explain(people.run(), memory_id=memory_id, recall_id=bare.recall_id).prompts == ()

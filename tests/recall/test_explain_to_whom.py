@@ -1,4 +1,4 @@
-"""Explain: nothing is told to whom it may not be told, not even that there is something."""
+"""Explain reveals nothing to callers who may not know it, not even that something exists."""
 
 from datetime import timedelta
 from typing import Any
@@ -90,7 +90,7 @@ def test_a_run_explains_its_own_recalls_and_others_answer_as_if_there_were_none(
 
 
 @pytest.mark.rule("REC-10", "ISO-4")
-def test_a_person_is_told_of_their_own_tenant_alone(fabric: Fabric, people: People, others: People) -> None:
+def test_a_person_gets_explanations_only_of_their_own_tenant(fabric: Fabric, people: People, others: People) -> None:
     memory_id = remembered(fabric, people)
     remembered(fabric, others)
     unknown = not_found(lambda: fabric.explain(others.auditor, memory_id="pm_0000"))
@@ -158,9 +158,9 @@ def test_what_came_in_its_place_is_named_only_to_whom_may_see_that(
     correction = fabric.correct(people.author, memory_id=old, value="phone", classification=label)
     new = fabric.queue.approve(people.reviewer, correction.proposal_id).memory_id  # type: ignore[union-attr]
     run = people.run(classification_allowed={"INTERNAL"})
-    told = fabric.explain(run, memory_id=old)
-    assert (told.visibility, told.retraction_reason) == ("retracted", "corrected")
-    assert told.superseded_by == (new if named else None)
+    result = fabric.explain(run, memory_id=old)
+    assert (result.visibility, result.retraction_reason) == ("retracted", "corrected")
+    assert result.superseded_by == (new if named else None)
     assert fabric.explain(people.auditor, memory_id=old).superseded_by == new
 
 

@@ -13,11 +13,9 @@ from muniment.model.recall import Recall
 from muniment.pack import load_pack
 from muniment.recall import rules
 from muniment.recall import search as searching
-from muniment.recall.recall import dependencies
+from muniment.recall.recall import dependencies, find, find_and_record
 from muniment.recall.rules import view_of
 from muniment.recall.search import Found, Request
-from muniment.recall.store import find
-from muniment.recall.store import recall as recall_
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.stories import CONSENT, promoted, proposed, remembered
@@ -86,7 +84,7 @@ def recalled(fabric: Fabric, run: RunContext, query: str, most_seen: int = LARGE
         pack = await context.pack_for(run)
         async with context.transaction(run.tenant_id, "recall") as tx:
             request = Request(limit=limit, query=query, most_seen=most_seen)
-            return await recall_(
+            return await find_and_record(
                 tx,
                 await dependencies(context, run.tenant_id, request.query),
                 run,

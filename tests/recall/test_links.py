@@ -1,4 +1,4 @@
-"""The entity graph: what ties two entities, which of them a query names, and how far a step goes."""
+"""The entity graph: what links two entities, which of them a query names, and how far a step reaches."""
 
 from collections import defaultdict
 from typing import Any

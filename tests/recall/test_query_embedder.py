@@ -1,4 +1,4 @@
-"""Recall by a query while the embedder is away, slow or another: it goes on without, and says so."""
+"""Recall by a query while the embedder is unavailable, slow or another: it continues without, and says so."""
 
 from threading import Event
 from typing import Any

@@ -1,4 +1,4 @@
-"""Recall by a query: what counts beside the words, and what stands apart."""
+"""Recall by a query: what counts besides the words, and what is returned separately."""
 
 from contextlib import AbstractContextManager
 from typing import Any

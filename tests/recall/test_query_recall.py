@@ -259,9 +259,9 @@ def test_the_query_is_recorded_sealed_and_can_be_replayed(
     query = "Quittengelee for the dog Biscuit"
     answer = fabric.recall(people.run(user, trace_id="t1", decision_key="d1"), query, limit=2, tiers=["semantic"])
     (row,) = rows("recalls")
-    told = str(row) + repr(bytes(row["query"])) + bytes(row["query"]).hex()
+    result = str(row) + repr(bytes(row["query"])) + bytes(row["query"]).hex()
     for word in (query, "Quittengelee", "quittengele", "Biscuit", query.encode().hex(), b"Biscuit".hex()):
-        assert word not in told
+        assert word not in result
     assert (row["at"], row["seq"], row["pack"]) == (clock.now, answer.seq, "muniment.builtin@1.2.0")
     assert row["embedder"] == answer.embedder == "wordllama-256@1"
     assert row["result_ids"] == [record.id for record in answer.records]

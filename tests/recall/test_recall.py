@@ -1,4 +1,4 @@
-"""Stage 5, recall: every filter with something it lets through beside what it hides; order, sets, provenance."""
+"""Stage 5, recall: for every filter something that passes and something that is hidden; order, sets, provenance."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a recall answers: in which order, what stands apart, conflicts as whole sets, papers, and the record of it."""
+"""The answer of a recall: its order, what is separate, conflicts as whole sets, provenance, and its record."""
 
 from datetime import timedelta
 from typing import Any
@@ -177,7 +177,7 @@ def test_a_run_that_names_no_region_never_gets_two_regions_values_as_plain_recor
 
 
 @pytest.mark.rule("REC-5", "TIR-1")
-def test_each_record_carries_its_papers(fabric: Fabric, people: People, clock: FakeClock) -> None:
+def test_each_record_carries_its_provenance(fabric: Fabric, people: People, clock: FakeClock) -> None:
     consent = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     seen = clock.now - timedelta(days=3)
     item = proposed(

@@ -1,4 +1,4 @@
-"""Recorded recalls: listed, and one with the papers of what it returned, to whom and as far as they may be told."""
+"""Recorded recalls: lists of them, and one with the provenance of what it returned, as far as the caller may see it."""
 
 from typing import Any
 
@@ -92,7 +92,7 @@ def test_a_memory_and_an_agent_are_looked_for_among_the_latest_recalls_alone(
 
 
 @pytest.mark.rule("REC-5", "REC-10")
-def test_a_recall_shows_the_papers_of_what_it_returned_in_its_order(fabric: Fabric, people: People) -> None:
+def test_a_recall_shows_the_provenance_of_what_it_returned_in_its_order(fabric: Fabric, people: People) -> None:
     first = remembered(fabric, people, "tea", predicate="drinks", priority=0.2, evidence_refs=["ticket:1"])
     second = remembered(fabric, people, "email", priority=0.9)
     answer = fabric.recall(people.run())
@@ -114,7 +114,7 @@ def test_a_recall_shows_the_papers_of_what_it_returned_in_its_order(fabric: Fabr
 
 
 @pytest.mark.rule("REC-7", "CON-3", "ERA-2")
-def test_of_what_was_revoked_or_erased_since_the_papers_alone_are_told(fabric: Fabric, people: People) -> None:
+def test_only_the_provenance_is_shown_of_what_was_revoked_or_erased_since(fabric: Fabric, people: People) -> None:
     consent = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     revoked = remembered(fabric, people, predicate="a", evidence_refs=["letter:7"], **PII)
     erased = remembered(fabric, people, "x", entity="customer:cust_9", subject="customer:cust_9")
@@ -122,13 +122,13 @@ def test_of_what_was_revoked_or_erased_since_the_papers_alone_are_told(fabric: F
     fabric.consent.revoke(people.officer, consent.consent_id)
     fabric.erase(people.officer, subject="customer:cust_9")
     shown = fabric.recalls.get(people.auditor, answer.recall_id)
-    told = {one.memory_id: one for one in shown.memories}
-    assert told.keys() == {revoked, erased}
-    assert (told[revoked].visibility, told[revoked].hidden_by) == ("hidden", ("consent",))
-    assert told[erased].visibility == "tombstoned"
+    result = {one.memory_id: one for one in shown.memories}
+    assert result.keys() == {revoked, erased}
+    assert (result[revoked].visibility, result[revoked].hidden_by) == ("hidden", ("consent",))
+    assert result[erased].visibility == "tombstoned"
     assert all((one.text, one.withheld, one.provenance.evidence_refs) == ("", True, ()) for one in shown.memories)
-    assert told[revoked].provenance.consent_id == consent.consent_id
-    assert told[revoked].provenance.approver == people.reviewer.id
+    assert result[revoked].provenance.consent_id == consent.consent_id
+    assert result[revoked].provenance.approver == people.reviewer.id
 
 
 @pytest.mark.rule("REC-10", "ISO-4")
@@ -156,7 +156,7 @@ def test_a_run_gets_its_own_recalls_and_others_answer_as_if_there_were_none(
 
 
 @pytest.mark.rule("REC-7", "REC-10")
-def test_a_run_is_told_of_what_it_may_see_now_as_if_there_were_no_more(
+def test_a_run_gets_what_it_may_see_now_as_if_there_were_no_more(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     consent = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)

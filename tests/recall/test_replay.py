@@ -236,8 +236,8 @@ def test_a_role_or_a_label_that_there_is_no_more_has_no_clearance(fabric: Fabric
     assert replay.now == (() if gone == "the role" else (usual,))
     whys = {one.memory_id: one.why for one in replay.differences}
     assert whys[closed] == "clearance"
-    told = fabric.explain(people.auditor, memory_id=closed, recall_id=answer.recall_id)
-    assert (told.returned, told.hidden_by) == (True, ("classification",))
+    result = fabric.explain(people.auditor, memory_id=closed, recall_id=answer.recall_id)
+    assert (result.returned, result.hidden_by) == (True, ("classification",))
 
 
 @pytest.mark.rule("REC-9", "PAC-4")
@@ -326,12 +326,12 @@ def test_another_tenants_recall_answers_exactly_like_one_that_does_not_exist(
     remembered(fabric, others)
     theirs = fabric.recall(people.run(), "email").recall_id
     assert fabric.replay(people.auditor, theirs).same
-    told: list[tuple[str, str]] = []
+    result: list[tuple[str, str]] = []
     for recall_id in (theirs, "rcl_0000", "rcl_%", "RCL" + theirs[3:]):
         with pytest.raises(NotFound) as caught:
             fabric.replay(others.auditor, recall_id)
-        told.append((caught.value.code, str(caught.value)))
-    assert set(told) == {("not_found", "recall_id: no such recall")}
+        result.append((caught.value.code, str(caught.value)))
+    assert set(result) == {("not_found", "recall_id: no such recall")}
 
 
 @pytest.mark.rule("REC-9", "ISO-5", "AUD-3")

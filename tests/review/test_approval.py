@@ -1,4 +1,4 @@
-"""Whether a person must see it: what policy alone may promote, and that nothing unjudged promotes itself."""
+"""Whether a person must see it: what policy may promote, and that nothing unjudged promotes itself."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
 
 
 def candidate(**fields: Any) -> Candidate:
-    """A preference of an agent that policy alone might promote."""
+    """A preference of an agent that policy might promote."""
     return draft(**{"raw_confidence": 0.9, "confidence": 0.9, "trust": 0.4, **fields})
 
 

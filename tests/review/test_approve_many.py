@@ -1,4 +1,4 @@
-"""Many approved at once: each as it would be alone, in their order, and none stops another."""
+"""Approving many at once: each as on its own, in order, and none stops another."""
 
 from collections import Counter
 from typing import Any
@@ -11,7 +11,7 @@ from muniment.review import verbs as queue
 from muniment.testing import People, TestServer
 from tests.conftest import Opener
 from tests.pack_activation import acme, put_in_force
-from tests.recall.batches import PII, SUBJECT, approve_all, shown, told, waiting
+from tests.recall.batches import PII, SUBJECT, approve_all, shown, statuses_of, waiting
 from tests.stories import CONSENT, remembered
 
 # --- what becomes of each
@@ -23,7 +23,7 @@ def test_all_are_promoted_in_the_order_asked_for_by_a_named_person(fabric: Fabri
     asked = [ids[2], ids[0], ids[3], ids[1]]
     outcomes = fabric.queue.approve_many(people.reviewer, asked, note="seen")
     assert [one.proposal_id for one in outcomes] == asked
-    assert told(outcomes) == ["promoted"] * 4
+    assert statuses_of(outcomes) == ["promoted"] * 4
     for one in outcomes:
         proposal = fabric.queue.get(people.reviewer, one.proposal_id)
         assert (proposal.status, proposal.memory_id) == ("promoted", one.memory_id)
@@ -60,7 +60,7 @@ def test_what_repeats_an_earlier_one_of_them_or_a_memory_is_its_duplicate(fabric
     eaten = waiting(fabric, people, {"predicate": "eats", "value": "rye"})
     original = fabric.queue.approve(people.reviewer, eaten[0]).memory_id
     outcomes = fabric.queue.approve_many(people.reviewer, ids)
-    assert told(outcomes) == ["promoted", "duplicate", "promoted", "duplicate", "duplicate"]
+    assert statuses_of(outcomes) == ["promoted", "duplicate", "promoted", "duplicate", "duplicate"]
     assert [one.memory_id is None for one in outcomes] == [False, True, False, True, True]
     for n, memory_id in ((1, outcomes[0].memory_id), (3, outcomes[2].memory_id), (4, original)):
         (verdict,) = fabric.queue.get(people.reviewer, ids[n]).verdicts
@@ -84,7 +84,7 @@ def test_what_contradicts_an_earlier_one_of_them_is_treated_as_the_pack_says(
         )
         assert fabric.contradictions.list(people.reviewer) == []
         outcomes = approve_all(fabric, people.reviewer, ids)
-        assert told(outcomes) == ["promoted", status, "promoted", status, "promoted"]
+        assert statuses_of(outcomes) == ["promoted", status, "promoted", status, "promoted"]
         found = {(one.existing, one.proposal_id) for one in fabric.contradictions.list(people.reviewer, closed=True)}
         assert found == {(outcomes[0].memory_id, ids[1]), (outcomes[2].memory_id, ids[3])}
         answer = fabric.recall(people.run())
@@ -103,11 +103,11 @@ def test_nobody_approves_their_own_and_the_others_pass(fabric: Fabric, people: P
         {"predicate": "c", "value": 3, "by": people.author},
     )
     outcomes = approve_all(fabric, both, ids)
-    assert told(outcomes) == ["self_approval", "promoted", "promoted"]
+    assert statuses_of(outcomes) == ["self_approval", "promoted", "promoted"]
     assert (outcomes[0].status, outcomes[0].memory_id) == ("pending", None)
     (event,) = [event for event in fabric.events(people.auditor) if event.type == "memory.security"]
     assert (event.actor, event.data["target"], event.data["code"]) == ("boris", ids[0], "self_approval")
-    assert told(approve_all(fabric, people.second_reviewer, ids[:1])) == ["promoted"]
+    assert statuses_of(approve_all(fabric, people.second_reviewer, ids[:1])) == ["promoted"]
 
 
 @pytest.mark.rule("REV-4")
@@ -118,21 +118,21 @@ def test_who_edited_one_does_not_approve_it(fabric: Fabric, people: People) -> N
     edited = fabric.queue.edit(people.reviewer, ids[0], value=2)
     outcomes = approve_all(fabric, people.reviewer, [edited.proposal_id, ids[0], ids[1]])  # type: ignore[union-attr]
     # The edit starts from its own tier: what it is held to is what `approve` holds it to.
-    assert told(outcomes)[1:] == ["already_decided", "promoted"]
-    assert told(outcomes)[0] in ("self_approval", "promoted")
+    assert statuses_of(outcomes)[1:] == ["already_decided", "promoted"]
+    assert statuses_of(outcomes)[0] in ("self_approval", "promoted")
 
 
 @pytest.mark.rule("REV-1", "REV-5")
-def test_what_is_decided_already_is_told_and_stays(fabric: Fabric, people: People) -> None:
+def test_what_is_decided_already_is_reported_and_stays(fabric: Fabric, people: People) -> None:
     ids = waiting(fabric, people, *({"predicate": f"p{n}", "value": n} for n in range(4)))
     done = fabric.queue.approve(people.second_reviewer, ids[0])
     fabric.queue.reject(people.second_reviewer, ids[1], reason="hearsay")
     outcomes = fabric.queue.approve_many(people.reviewer, ids)
-    assert told(outcomes) == ["already_decided", "already_decided", "promoted", "promoted"]
+    assert statuses_of(outcomes) == ["already_decided", "already_decided", "promoted", "promoted"]
     assert [one.status for one in outcomes] == ["promoted", "rejected", "promoted", "promoted"]
     assert outcomes[0].memory_id == done.memory_id
     assert "clara decided this proposal" in str(outcomes[0].message)
-    assert told(fabric.queue.approve_many(people.reviewer, ids)) == ["already_decided"] * 4
+    assert statuses_of(fabric.queue.approve_many(people.reviewer, ids)) == ["already_decided"] * 4
     assert shown(fabric, people) == {0, 2, 3}
 
 
@@ -143,7 +143,7 @@ def test_another_tenants_id_is_answered_like_one_that_does_not_exist(
     ids = waiting(fabric, people, {"predicate": "a", "value": 1})
     theirs = waiting(fabric, others, {"predicate": "a", "value": 1})
     outcomes = fabric.queue.approve_many(people.reviewer, [theirs[0], "mwp_0000", *ids, "mwp_%"])
-    assert told(outcomes) == ["not_found", "not_found", "promoted", "not_found"]
+    assert statuses_of(outcomes) == ["not_found", "not_found", "promoted", "not_found"]
     answers = {(one.status, one.memory_id, one.error, one.message) for one in outcomes if one.error is not None}
     assert answers == {(None, None, "not_found", "no such proposal")}
     assert fabric.queue.get(others.reviewer, theirs[0]).status == "pending"
@@ -159,7 +159,7 @@ def test_a_correction_among_them_takes_the_place_of_what_it_corrects(
     correction = fabric.correct(people.author, memory_id=old, value="phone").proposal_id  # type: ignore[union-attr]
     rest = waiting(fabric, people, {"predicate": "prefers_channel", "value": "fax"}, {"predicate": "a", "value": 1})
     outcomes = approve_all(fabric, people.reviewer, [*rest, correction] if last else [correction, *rest])
-    assert told(outcomes) == ["promoted"] * 3
+    assert statuses_of(outcomes) == ["promoted"] * 3
     place = 2 if last else 0
     memory = fabric.get(people.auditor, old)
     assert (memory.retraction_reason, memory.superseded_by) == ("corrected", outcomes[place].memory_id)
@@ -182,7 +182,7 @@ def test_what_lost_its_consent_since_is_not_promotable_and_stops_no_other(fabric
     )
     fabric.consent.revoke(people.officer, consent.consent_id)
     outcomes = approve_all(fabric, people.reviewer, ids)
-    assert told(outcomes) == ["promoted", "not_promotable", "promoted"]
+    assert statuses_of(outcomes) == ["promoted", "not_promotable", "promoted"]
     assert outcomes[1].status == "pending"
 
 
@@ -206,7 +206,7 @@ def test_one_that_was_tampered_with_stops_no_other(
     broken = fabric.queue.get(people.reviewer, ids[1]).candidate.candidate_id
     with server.connect(database) as owner:
         owner.execute("UPDATE candidates SET content = content || '\\x00' WHERE candidate_id = %s", [broken])
-    assert told(fabric.queue.approve_many(people.reviewer, ids)) == ["promoted", "seal_broken", "promoted"]
+    assert statuses_of(fabric.queue.approve_many(people.reviewer, ids)) == ["promoted", "seal_broken", "promoted"]
     assert shown(fabric, people) == {0, 2}
 
 
@@ -214,7 +214,7 @@ def test_one_that_is_named_twice_is_approved_once(fabric: Fabric, people: People
     ids = waiting(fabric, people, {"predicate": "a", "value": 1}, {"predicate": "b", "value": 2})
     outcomes = fabric.queue.approve_many(people.reviewer, [ids[0], ids[1], ids[0]])
     assert [one.proposal_id for one in outcomes] == ids
-    assert told(outcomes) == ["promoted", "promoted"]
+    assert statuses_of(outcomes) == ["promoted", "promoted"]
 
 
 @pytest.mark.rule("REV-5", "PAC-9")
@@ -234,7 +234,7 @@ def test_those_made_under_several_packs_are_all_decided_by_the_one_in_force(
         ids += waiting(fabric, people, {"predicate": "drinks", "value": way}, {"predicate": way, "value": 1})
     under(3, unresolved)
     assert len({fabric.queue.get(people.reviewer, one).pack for one in ids}) == 3
-    outcomes = told(approve_all(fabric, people.reviewer, ids))
+    outcomes = statuses_of(approve_all(fabric, people.reviewer, ids))
     assert outcomes == [status, status, "promoted", status, "promoted"]
 
 
@@ -246,7 +246,7 @@ def test_the_order_holds_across_packs(fabric: Fabric, people: People) -> None:
     put_in_force(fabric, people.tenant_id, acme("1.0.0", "memory_layer: {recall_policy: {max_recalls: 6}}"))
     second = waiting(fabric, people, tea)
     outcomes = fabric.queue.approve_many(people.reviewer, [*first, *second, *third])
-    assert told(outcomes) == ["promoted", "promoted", "duplicate"]
+    assert statuses_of(outcomes) == ["promoted", "promoted", "duplicate"]
 
 
 def test_more_than_go_into_one_transaction_are_approved_in_several(
@@ -256,7 +256,7 @@ def test_more_than_go_into_one_transaction_are_approved_in_several(
     values = ["tea", "milk", "tea", "rye", "oats"]
     ids = waiting(fabric, people, *({"predicate": f"p{n % 3}", "value": value} for n, value in enumerate(values)))
     outcomes = approve_all(fabric, people.reviewer, [*ids, "mwp_0000"])
-    assert told(outcomes) == ["promoted"] * 5 + ["not_found"]
+    assert statuses_of(outcomes) == ["promoted"] * 5 + ["not_found"]
     assert len(fabric.contradictions.list(people.reviewer)) == 2
 
 

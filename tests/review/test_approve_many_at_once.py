@@ -1,4 +1,4 @@
-"""Batches approved beside others: each proposal decided once, no lock too many, and all as if one by one."""
+"""Concurrent batches of approvals: each proposal is decided once, with few locks, as if one by one."""
 
 import random
 from collections import Counter
@@ -14,14 +14,14 @@ from muniment.language.embedding.function import FunctionEmbedder
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.faults.concurrency import Calls, hold_clock
-from tests.recall.batches import PII, SUBJECT, approve_all, shown, told, waiting
+from tests.recall.batches import PII, SUBJECT, approve_all, shown, statuses_of, waiting
 from tests.stories import CONSENT, remembered
 
 # --- at once
 
 
 @pytest.mark.rule("REV-5", "PRO-7")
-def test_of_two_who_approve_the_same_at_once_one_does_and_the_other_is_told(
+def test_of_two_who_approve_the_same_at_once_one_does_and_the_other_gets_an_error(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     ids = waiting(fabric, people, *({"predicate": f"p{n}", "value": n} for n in range(6)))
@@ -49,7 +49,7 @@ def test_of_two_batches_at_once_that_contradict_each_other_one_sees_the_other(
     with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda ids=ids: approve_all(fabric, people.reviewer, ids) for ids in batches])
         gate.until_waiting(2)
-    assert [told(outcomes) for outcomes in calls.wait()] == [["promoted"] * 3] * 2
+    assert [statuses_of(outcomes) for outcomes in calls.wait()] == [["promoted"] * 3] * 2
     assert len(fabric.contradictions.list(people.reviewer)) == 3
     assert len(fabric.recall(people.run()).conflicts) == 3
 
@@ -67,7 +67,7 @@ def test_a_retraction_beside_a_batch_that_corrects_the_same_memory_waits_its_tur
         other = Calls([lambda: fabric.retract(people.second_reviewer, old, reason="wrong")])
         gate.until_waiting(2)
     (outcomes,), (retraction,) = batch.wait(), other.wait()
-    assert told(outcomes) == ["promoted", "promoted"]
+    assert statuses_of(outcomes) == ["promoted", "promoted"]
     assert not isinstance(retraction, Exception), "no ring of locks"
     assert shown(fabric, people) == {"phone", "green tea"}
 
@@ -175,7 +175,9 @@ def test_a_batch_ends_where_the_same_approved_one_by_one_ends(
             cast,
             *({**fact, "by": writers.get(fact.get("write_class", ""), cast.run(None))} for fact in some_facts(seed)),
         )
-        became = told(approve_all(fabric, cast.reviewer, ids)) if cast is people else one_by_one(fabric, cast, ids)
+        became = (
+            statuses_of(approve_all(fabric, cast.reviewer, ids)) if cast is people else one_by_one(fabric, cast, ids)
+        )
         endings.append((became, world(fabric, cast)))
     assert endings[0] == endings[1]
     assert {"promoted", "duplicate"} <= set(endings[0][0])

@@ -1,4 +1,4 @@
-"""A proposal's evidence: what it rests on and stands against, in one answer, for whoever may read the queue."""
+"""The evidence of a proposal: its sources and what it contradicts, in one answer, for those who may read the queue."""
 
 import pytest
 

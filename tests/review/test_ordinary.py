@@ -67,7 +67,7 @@ def waiting(candidate: dict[str, Any] | None = None, **fields: Any) -> Proposal:
         ),
     ],
 )
-def test_only_what_is_ordinary_passes_and_every_reason_is_told(proposal: Proposal, reasons: list[str]) -> None:
+def test_only_what_is_ordinary_passes_and_every_reason_is_reported(proposal: Proposal, reasons: list[str]) -> None:
     decision = is_ordinary(proposal, "boris", builtin_pack())
     assert decision.passed == (not reasons)
     assert [one.code for one in decision.reasons if not decision.passed] == reasons

@@ -14,14 +14,14 @@ from muniment.model.context import RunContext
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Opener
 from tests.security.catalogue import tenant_tables
-from tests.stories import CONSENT, KEY, promoted, proposed, run_job, told
+from tests.stories import CONSENT, KEY, event_data, promoted, proposed, run_job
 
 SUBJECT = "customer:cust_1"
 Standing = Callable[[], list[tuple[Any, ...]]]
 
 
 @pytest.fixture
-def standing(server: TestServer, database: str, tenant: str) -> Iterator[Standing]:
+def tenant_state(server: TestServer, database: str, tenant: str) -> Iterator[Standing]:
     """Every row of every table that is the tenant's."""
     with server.connect(database) as owner:
         each = " UNION ALL ".join(
@@ -163,22 +163,22 @@ def test_who_may_not_review_tries_nothing_and_is_written_down(fabric: Fabric, pe
     ):
         with pytest.raises(RoleMissing):
             look(people.auditor, item)
-    assert [one["verb"] for one in told(fabric, people, "security")] == ["review"] * 3
+    assert [one["verb"] for one in event_data(fabric, people, "security")] == ["review"] * 3
 
 
 # --- an edit, tried
 
 
 @pytest.mark.rule("REV-5", "RED-3")
-def test_a_check_says_what_the_edit_then_becomes(fabric: Fabric, people: People, standing: Standing) -> None:
+def test_a_check_says_what_the_edit_then_becomes(fabric: Fabric, people: People, tenant_state: Standing) -> None:
     against = promoted(fabric, people, "post")
     item = proposed(fabric, people.run(), **KEY, value="email", text="Reach her by email.").proposal_id
-    before = standing()
+    before = tenant_state()
     seen = fabric.queue.check(people.reviewer, item, value="fax", text="Write to olga@example.com.")
-    assert standing() == before
+    assert tenant_state() == before
     assert not seen.passes and seen.refusal is not None and seen.candidate is None  # a mail address is personal data
     seen = fabric.queue.check(people.reviewer, item, value="fax")
-    assert standing() == before
+    assert tenant_state() == before
     became = fabric.queue.edit(people.reviewer, item, value="fax")
     assert isinstance(became, Proposal) and seen.passes and seen.candidate is not None
     left_out = {"candidate_id"}
@@ -191,20 +191,20 @@ def test_a_check_says_what_the_edit_then_becomes(fabric: Fabric, people: People,
 
 
 @pytest.mark.rule("RED-4", "CON-2")
-def test_a_check_masks_and_names_the_gate_that_refuses(fabric: Fabric, people: People, standing: Standing) -> None:
+def test_a_check_masks_and_names_the_gate_that_refuses(fabric: Fabric, people: People, tenant_state: Standing) -> None:
     fact = {"write_class": "statement", "text": "She called.", "subject": SUBJECT, "classification": "PII"}
     fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     item = proposed(fabric, people.run(), **fact).proposal_id
-    before = standing()
+    before = tenant_state()
     seen = fabric.queue.check(people.reviewer, item, text="Write to olga@example.com.")
     assert seen.candidate is not None
     assert "olga@example.com" not in seen.candidate.text and sum(seen.candidate.redactions.values()) == 1
     (consent,) = fabric.consent.list(people.officer)
     fabric.consent.revoke(people.officer, consent.consent_id)
-    before = standing()
+    before = tenant_state()
     refused = fabric.queue.check(people.reviewer, item, text="She called twice.").refusal
     assert refused is not None and refused.gate == "consent"
-    assert standing() == before
+    assert tenant_state() == before
     assert refused.model_copy(update={"at": None}) == fabric.queue.edit(
         people.reviewer, item, text="She called twice."
     ).model_copy(update={"at": None})
@@ -219,7 +219,7 @@ def test_a_check_refuses_what_an_edit_would(fabric: Fabric, people: People) -> N
         fabric.queue.check(people.reviewer, item, value="x")
 
 
-def test_an_edit_that_says_what_a_memory_says_is_told_as_a_repetition(fabric: Fabric, people: People) -> None:
+def test_an_edit_that_says_what_a_memory_says_is_reported_as_a_repetition(fabric: Fabric, people: People) -> None:
     there = promoted(fabric, people, "post")
     item = proposed(fabric, people.run(), **KEY, value="email").proposal_id
     assert fabric.queue.check(people.reviewer, item, value="post").repeats == (there,)
@@ -230,13 +230,13 @@ def test_an_edit_that_says_what_a_memory_says_is_told_as_a_repetition(fabric: Fa
 
 @pytest.mark.rule("REC-1", "CTR-6")
 def test_a_preview_shows_recall_before_and_after_and_leaves_nothing(
-    fabric: Fabric, people: People, standing: Standing
+    fabric: Fabric, people: People, tenant_state: Standing
 ) -> None:
     other = promoted(fabric, people, "tea", predicate="drinks")
     item = proposed(fabric, people.run(), **KEY, value="email").proposal_id
-    before = standing()
+    before = tenant_state()
     seen = fabric.queue.preview(people.reviewer, item, query="How does she want to be reached?")
-    assert standing() == before
+    assert tenant_state() == before
     assert (seen.status, seen.error, seen.supersedes, seen.disappears) == ("promoted", None, (), ())
     assert [one.id for one in seen.before.records] == [other]
     assert seen.appears == (seen.memory_id,) and {one.id for one in seen.after.records} == {other, seen.memory_id}
@@ -298,12 +298,12 @@ def test_a_dry_run_that_would_wait_long_is_refused(
 
 @pytest.mark.rule("CTR-4", "CTR-6", "COR-2")
 def test_a_preview_shows_what_would_be_superseded_and_what_would_conflict(
-    fabric: Fabric, people: People, standing: Standing
+    fabric: Fabric, people: People, tenant_state: Standing
 ) -> None:
     stood = promoted(fabric, people, "email")
     against = proposed(fabric, people.run(), **KEY, value="phone").proposal_id
     correction = fabric.correct(people.author, memory_id=stood, value="post")
-    before = standing()
+    before = tenant_state()
     conflict = fabric.queue.preview(people.reviewer, against)
     (pair,) = conflict.after.conflicts
     assert {one.id for one in pair.records} == {stood, conflict.memory_id}
@@ -311,33 +311,33 @@ def test_a_preview_shows_what_would_be_superseded_and_what_would_conflict(
     corrected = fabric.queue.preview(people.reviewer, correction.proposal_id)  # type: ignore[union-attr]
     assert (corrected.supersedes, corrected.disappears) == ((stood,), (stood,))
     assert [one.value for one in corrected.after.records] == ["post"]
-    assert standing() == before
+    assert tenant_state() == before
 
 
 @pytest.mark.rule("REV-4")
 def test_an_author_may_look_ahead_at_what_somebody_else_must_approve(
-    fabric: Fabric, people: People, standing: Standing
+    fabric: Fabric, people: People, tenant_state: Standing
 ) -> None:
     both = people.person("olga", "correction_writer", "reviewer")
     item = fabric.correct(both, **KEY, value="post", classification="INTERNAL").proposal_id  # type: ignore[union-attr]
-    before = standing()
+    before = tenant_state()
     seen = fabric.queue.preview(both, item)
     assert (seen.status, [one.value for one in seen.after.records]) == ("promoted", ["post"])
-    assert standing() == before
+    assert tenant_state() == before
 
 
 @pytest.mark.rule("CON-2", "PRO-1")
 def test_a_preview_says_what_stands_against_an_approval(
-    fabric: Fabric, people: People, under: Opener, standing: Standing
+    fabric: Fabric, people: People, under: Opener, tenant_state: Standing
 ) -> None:
     given = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     fact = {"entity": SUBJECT, "predicate": "phone", "value": "see file", "subject": SUBJECT, "classification": "PII"}
     item = proposed(fabric, people.run(), **fact).proposal_id
     fabric.consent.revoke(people.officer, given.consent_id)
-    before = standing()
+    before = tenant_state()
     seen = fabric.queue.preview(people.reviewer, item)
     assert (seen.error, seen.status, seen.memory_id) == ("not_promotable", "pending", None)
-    assert seen.before == seen.after and standing() == before
+    assert seen.before == seen.after and tenant_state() == before
     fabric.queue.reject(people.reviewer, item, reason="no")
     with pytest.raises(AlreadyDecided):
         fabric.queue.preview(people.reviewer, item)
@@ -379,7 +379,7 @@ def test_a_preview_for_a_run_shows_what_that_run_would_see(fabric: Fabric, peopl
 
 
 def test_two_at_one_proposal_see_each_other_for_half_a_minute(
-    fabric: Fabric, people: People, clock: FakeClock, standing: Standing
+    fabric: Fabric, people: People, clock: FakeClock, tenant_state: Standing
 ) -> None:
     item = proposed(fabric, people.run(), **KEY, value="email").proposal_id
     other = proposed(fabric, people.run(), entity="customer:c2", predicate="p", value=1).proposal_id
@@ -398,7 +398,7 @@ def test_two_at_one_proposal_see_each_other_for_half_a_minute(
     assert anew.since == clock.now
     clock.advance(seconds=31)
     assert run_job(fabric, "sweep", people.tenant_id).nonzero == {"attendances": 3}
-    assert "attendances" not in {table for table, _ in standing()}
+    assert "attendances" not in {table for table, _ in tenant_state()}
     assert len(fabric.events(people.auditor)) == events
     assert fabric.queue.get(people.reviewer, item).verdicts == ()
 

@@ -73,9 +73,9 @@ def test_every_action_adds_a_verdict_with_who_when_under_which_pack_what_and_why
     assert fabric.queue.release(people.reviewer, item).assignee is None
     clock.advance(minutes=1)
     done = fabric.queue.reject(people.second_reviewer, item, reason="not_true", note="she drinks coffee")
-    told = [(v.action, v.by, v.by_kind, v.at, v.reason, v.note) for v in done.verdicts]
+    output = [(v.action, v.by, v.by_kind, v.at, v.reason, v.note) for v in done.verdicts]
     start = clock.now - timedelta(minutes=4)
-    assert told == [
+    assert output == [
         ("assign", "boris", "operator", start + timedelta(minutes=1), None, None),
         ("override", "clara", "operator", start + timedelta(minutes=2), None, "urgent"),
         ("release", "boris", "operator", start + timedelta(minutes=3), None, None),
@@ -107,12 +107,12 @@ def test_after_the_final_verdict_nothing_more_can_be_done(fabric: Fabric, people
 
 
 @pytest.mark.rule("REV-5")
-def test_of_two_operators_at_once_one_wins_and_the_other_is_told(fabric: Fabric, people: People) -> None:
+def test_of_two_operators_at_once_one_wins_and_the_other_gets_an_error(fabric: Fabric, people: People) -> None:
     items = [proposed(fabric, people.run(), **{**FACT, "predicate": f"p{n}"}).proposal_id for n in range(8)]
     start = Barrier(2)
 
     def decide(who: Principal, action: str) -> list[str]:
-        told: list[str] = []
+        output: list[str] = []
         for item in items:
             start.wait(timeout=60)
             try:
@@ -121,8 +121,8 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(fabric: Fabric,
                 else:
                     fabric.queue.reject(who, item, reason="no")
             except AlreadyDecided as error:
-                told.append(str(error))
-        return told
+                output.append(str(error))
+        return output
 
     with ThreadPoolExecutor(2) as pool:
         one = pool.submit(decide, people.reviewer, "approve")
@@ -225,8 +225,8 @@ def test_author_agent_and_whoever_lacks_the_role_are_refused_and_the_attempt_is_
         with pytest.raises(error):
             fabric.queue.approve(who, item)
     names = [getattr(who, "id", "bot") for who, _, _ in tries]
-    told = [(name, error.code, target) for name, (_, error, target) in zip(names, tries, strict=True)]
-    assert denials(fabric, people) == told
+    output = [(name, error.code, target) for name, (_, error, target) in zip(names, tries, strict=True)]
+    assert denials(fabric, people) == output
     proposal = fabric.queue.get(people.reviewer, item)
     assert (proposal.status, proposal.verdicts) == ("pending", ())
 

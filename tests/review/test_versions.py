@@ -1,4 +1,4 @@
-"""A proposal's version: who acts on what was read is told when it is another now."""
+"""The version of a proposal: an action based on an older version is refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -56,7 +56,7 @@ def test_a_rejection_is_lifted_only_as_it_was_read(fabric: Fabric, people: Peopl
 
 
 @pytest.mark.rule("REV-5")
-def test_of_two_operators_who_read_the_same_version_one_wins_and_the_other_is_told(
+def test_of_two_operators_who_read_the_same_version_one_wins_and_the_other_gets_an_error(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     read = proposed(fabric, people.run(), **KEY, value="email")

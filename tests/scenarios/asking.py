@@ -1,4 +1,4 @@
-"""Everybody who asks what was: recalls by a query and as of the past, explanations, replays."""
+"""Steps that ask about the past: recalls by a query and as of a time, explanations, replays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -205,8 +205,8 @@ class Asking(Packing):
             return
         _agrees(found, verdicts, memory)
         assert (found.at, found.recall_id, found.returned) == (then.at, None, None)
-        told = not by_run or self._may_know(oracle, memory.superseded_by, seat, labels, then)
-        assert found.superseded_by == (memory.superseded_by if told else None)
+        result = not by_run or self._may_know(oracle, memory.superseded_by, seat, labels, then)
+        assert found.superseded_by == (memory.superseded_by if result else None)
 
     def explains_a_recall(self, memory: Memory, looked: Looked, by_run: bool) -> None:
         """The same of a recall that was made; and whether it showed the memory."""

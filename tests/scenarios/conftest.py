@@ -1,4 +1,4 @@
-"""The machine, by hand: a story told step by step, with everything looked at after each."""
+"""The state machine by hand: a story step by step, with all checks after each."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -8,15 +8,15 @@ import pytest
 
 from muniment import Fabric
 from muniment.testing import FakeClock, TestServer
-from tests.assisted import Assisted
 from tests.connections import Connections
+from tests.mcp_fabric import McpFabric
 from tests.scenarios.oracle import Proposal
 from tests.scenarios.watching import Watching
 from tests.scenarios.world import ENTITIES, PACKS, Place
-from tests.served import Far
+from tests.server_thread import RemoteFabric
 from tests.soak import SOAKING
 
-DOORS = ("fabric", "client", "mcp")
+INTERFACES = ("fabric", "client", "mcp")
 NOW, FRESHER = timedelta(0), timedelta(minutes=-2)
 
 
@@ -86,28 +86,28 @@ class Story(Watching):
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Some stories are told through every door; in a soak all are."""
+    """Run the stories marked `every_interface` through every interface; in a soak, all of them."""
     if "story" in metafunc.fixturenames:
-        everywhere = SOAKING or metafunc.definition.get_closest_marker("every_door") is not None
-        metafunc.parametrize("door", DOORS if everywhere else DOORS[:1], indirect=True)
+        everywhere = SOAKING or metafunc.definition.get_closest_marker("every_interface") is not None
+        metafunc.parametrize("interface", INTERFACES if everywhere else INTERFACES[:1], indirect=True)
 
 
 @pytest.fixture
-def door(request: pytest.FixtureRequest) -> str:
+def interface(request: pytest.FixtureRequest) -> str:
     """Which way the verbs go: straight to the fabric, over HTTP, or as far as they can through an assistant's tools."""
-    return getattr(request, "param", DOORS[0])
+    return getattr(request, "param", INTERFACES[0])
 
 
 @pytest.fixture
-def staged(connections: Connections, server: TestServer, database: str, door: str) -> Iterator[None]:
+def staged(connections: Connections, server: TestServer, database: str, interface: str) -> Iterator[None]:
     """Where the machine plays."""
 
     def make(unresolved: str, clock: FakeClock) -> Fabric:
-        near = connections.fabric(pack=PACKS[unresolved], clock=clock)
-        if door == "fabric":
-            return near
-        far = Far if door == "client" else Assisted
-        return cast("Fabric", far.on_its_own(near, server.url(database), pack=PACKS[unresolved], clock=clock))
+        local = connections.fabric(pack=PACKS[unresolved], clock=clock)
+        if interface == "fabric":
+            return local
+        remote = RemoteFabric if interface == "client" else McpFabric
+        return cast("Fabric", remote.on_its_own(local, server.url(database), pack=PACKS[unresolved], clock=clock))
 
     Watching.make = staticmethod(make)
     with server.connect(database) as Watching.superuser:

@@ -1,4 +1,4 @@
-"""Rules by which consents come and go, and time passes."""
+"""Steps that grant and end consents, and let time pass."""
 
 from datetime import datetime, timedelta
 from typing import Any

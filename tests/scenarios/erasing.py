@@ -1,4 +1,4 @@
-"""Generated lives of a person who is erased: what is told about them, how, by whom, and who of it an erasure covers."""
+"""Generated histories of a person who is erased: what is captured about them, by whom, and what the erasure covers."""
 
 from collections.abc import Iterator
 from contextlib import suppress

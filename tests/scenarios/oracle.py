@@ -162,13 +162,13 @@ class Tenant:
 
     # What is there
 
-    def standing(self, now: datetime) -> list[Memory]:
+    def tenant_state(self, now: datetime) -> list[Memory]:
         """Neither withdrawn nor expired, consent or not."""
         return [memory for memory in self.memories.values() if memory.stands(now)]
 
     def believed(self, now: datetime) -> list[Memory]:
         """Standing, and with the consent it needs."""
-        return [memory for memory in self.standing(now) if self._allowed(memory, now)]
+        return [memory for memory in self.tenant_state(now) if self._allowed(memory, now)]
 
     def _allowed(self, memory: Memory, now: datetime) -> bool:
         return memory.root is None or self.ledger.allows(memory.root, memory.fact.predicate, now)
@@ -228,7 +228,7 @@ class Tenant:
 
         What is hidden and may come back is contradicted, and not repeated.
         """
-        meeting = [m for m in self.standing(now) if m.seats & seats(fact.place, tier, None)]
+        meeting = [m for m in self.tenant_state(now) if m.seats & seats(fact.place, tier, None)]
         return (
             [m for m in meeting if relation(fact, m.fact) == "contradicts" and self._may_return(m, now)],
             [m for m in meeting if relation(fact, m.fact) == "same" and self._allowed(m, now)],

@@ -1,4 +1,4 @@
-"""What every part of the machine needs: two tenants, their people, a clock, and the oracle beside the fabric."""
+"""What every part of the state machine needs: two tenants, their people, a clock, and the oracle."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime

@@ -19,7 +19,7 @@ from muniment.testing import FakeClock, People
 from muniment.testing.database import MASTER_KEYS
 from tests.scenarios.erasing import PACK, PERSON, USER, Fact, Happening, Life, live, lives, shown
 from tests.soak import examples
-from tests.stories import worked
+from tests.stories import run_worker
 
 ROWS_OF = re.compile(r"\\x[0-9a-f]{40,}")
 
@@ -41,18 +41,22 @@ def fabric(home: Path, clock: FakeClock) -> Iterator[Fabric]:
         yield opened
 
 
-def told(kind: str = "tool_result", entity: str | None = PERSON[0], **fields: Any) -> Happening:
+def happening(kind: str = "tool_result", entity: str | None = PERSON[0], **fields: Any) -> Happening:
     given_: dict[str, Any] = {"subject": None, "user": None, "label": "INTERNAL", "late": False, "then": "approve"}
     facts = (Fact(entity, fields.pop("names", None)), *fields.pop("beside", ()))
     return Happening(kind=kind, facts=facts, **given_ | fields)
 
 
 # What was found before by people who looked from outside, one life each.
-ARCHIVED = Life((told(), told(subject="order:o_1", entity=PERSON[1])), True, PERSON[0], True)
-REFUSED = Life((told(label="PII"), told(label="PII", subject="customer:c_2", user="u_2")), True, PERSON[2], True)
-SEVERAL = Life((told(entity="customer:c_2", beside=(Fact(PERSON[2], None),), label="PII"),), False, PERSON[0], True)
-UNREAD = Life((told(late=True), told(entity="order:o_1", names=PERSON[1], late=True)), False, PERSON[0], True)
-IN_VALUE = Life((told("proposal", "order:o_1", names=PERSON[0], then="edit"),), True, PERSON[1], True)
+ARCHIVED = Life((happening(), happening(subject="order:o_1", entity=PERSON[1])), True, PERSON[0], True)
+REFUSED = Life(
+    (happening(label="PII"), happening(label="PII", subject="customer:c_2", user="u_2")), True, PERSON[2], True
+)
+SEVERAL = Life(
+    (happening(entity="customer:c_2", beside=(Fact(PERSON[2], None),), label="PII"),), False, PERSON[0], True
+)
+UNREAD = Life((happening(late=True), happening(entity="order:o_1", names=PERSON[1], late=True)), False, PERSON[0], True)
+IN_VALUE = Life((happening("proposal", "order:o_1", names=PERSON[0], then="edit"),), True, PERSON[1], True)
 
 
 @pytest.mark.rule("ERA-5", "ERA-3", "ERA-2")
@@ -84,7 +88,7 @@ def test_nothing_is_left_of_a_person_and_all_of_everybody_else(
     late = {fact.secret for one in life.happenings if one.late for fact in one.covered_facts()}
     assert not [one for one in secrets - late if any(one in text for text in shown(fabric, people))]
 
-    worked(fabric, people.tenant_id)
+    run_worker(fabric, people.tenant_id)
     (done,) = fabric.erasures(people.auditor)
     assert done.purged_at is not None, done.purge_waits
     assert not [one for one in secrets if any(one in text for text in shown(fabric, people))]

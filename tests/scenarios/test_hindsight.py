@@ -158,7 +158,7 @@ def test_a_moment_holds_all_that_was_done_by_then_and_nothing_that_came_after(st
 
 
 @pytest.mark.rule("REC-7", "REC-9", "REC-10", "CON-3")
-def test_a_right_withdrawn_is_withdrawn_for_the_past_too_and_an_auditor_is_told_that_something_was_there(
+def test_a_withdrawn_right_also_hides_the_past_and_an_auditor_sees_that_something_was_there(
     story: Story,
 ) -> None:
     story.then(story.grant, tenant=0, subject=ENTITIES[0], predicates=("*",), lasts=None)
@@ -179,8 +179,8 @@ def test_a_right_withdrawn_is_withdrawn_for_the_past_too_and_an_auditor_is_told_
         assert story.shown(then) == ["post"]
         with pytest.raises(NotFound):
             story.fabric.explain(run, memory_id=mail, as_of=then)
-        told = story.fabric.explain(people.auditor, memory_id=mail, as_of=then, run=run)
-        assert told.visibility == word and "consent" in told.hidden_by
+        result = story.fabric.explain(people.auditor, memory_id=mail, as_of=then, run=run)
+        assert result.visibility == word and "consent" in result.hidden_by
         again = story.fabric.replay(people.auditor, asked.recall_id)
         assert (again.same, again.now) == (False, (post,))
         assert {one.memory_id: one.why for one in again.differences}[mail] == why
@@ -193,10 +193,10 @@ def test_a_run_is_not_told_of_what_came_in_the_place_of_a_memory_if_it_may_not_s
     story.say("phone", label="PII", then=None)
     story.ok(victim=0)
     old, new = story.oracle[0].memories
-    for allowed, told in (({"INTERNAL", "PII"}, new), ({"INTERNAL"}, None)):
+    for allowed, result in (({"INTERNAL", "PII"}, new), ({"INTERNAL"}, None)):
         run = story.people[0].run(None, classification_allowed=allowed)
         found = story.fabric.explain(run, memory_id=old)
-        assert (found.visibility, found.superseded_by) == ("retracted", told)
+        assert (found.visibility, found.superseded_by) == ("retracted", result)
 
 
 @pytest.mark.rule("REC-2", "COR-2")

@@ -13,7 +13,7 @@ TEXT = "Customer cust_8861 has a verbal NDA limiting card number exposure to the
 
 
 @pytest.mark.rule("AUD-1", "REC-5", "REV-2", "REV-4", "CON-2", "AUD-3")
-def test_the_worked_correction_goes_from_capture_to_recall_with_its_papers(fabric: Fabric, people: People) -> None:
+def test_the_worked_correction_goes_from_capture_to_recall_with_its_provenance(fabric: Fabric, people: People) -> None:
     consent = fabric.consent.grant(people.officer, subject=SUBJECT, evidence_refs=["consent_screen:v3"], **CONSENT)
     receipt = fabric.capture(
         people.author,

@@ -1,4 +1,4 @@
-"""Stories that the machine tells too, if rarely: each of them step by step, with everything looked at after each."""
+"""Stories that the state machine rarely generates: each step by step, with all checks after each."""
 
 from datetime import timedelta
 
@@ -30,7 +30,7 @@ def test_what_was_rejected_is_refused_until_it_is_lifted_or_forgotten(story: Sto
     assert story.statuses == ["rejected", "rejected", "pending"]
 
 
-@pytest.mark.every_door
+@pytest.mark.every_interface
 @pytest.mark.rule("REV-6")
 def test_what_was_rejected_for_one_user_is_not_for_others(story: Story) -> None:
     story.say("mail", then=None, place=U1)
@@ -40,7 +40,7 @@ def test_what_was_rejected_for_one_user_is_not_for_others(story: Story) -> None:
     assert story.statuses == ["rejected", "pending", "pending"]
 
 
-@pytest.mark.every_door
+@pytest.mark.every_interface
 @pytest.mark.rule("REV-6", "CTR-3", "CTR-5")
 def test_what_is_blocked_may_come_again_and_what_is_rejected_disputes_nothing(story: Story) -> None:
     story.say("mail")
@@ -344,7 +344,7 @@ def test_what_is_hidden_and_may_come_back_is_contradicted_and_not_repeated(story
 
 
 @pytest.mark.rule("COR-1", "CTR-5")
-def test_a_correction_of_one_side_leaves_the_other_where_it_stands(story: Story) -> None:
+def test_a_correction_of_one_side_leaves_the_other_as_it_is(story: Story) -> None:
     story.say("mail")
     story.say("phone")
     story.then(story.coexist, which=0, who="boris", here="de")
@@ -352,7 +352,7 @@ def test_a_correction_of_one_side_leaves_the_other_where_it_stands(story: Story)
     assert [story.shown(qualifiers={"region": region}) for region in ("de", "us")] == [["post"], ["phone"]]
 
 
-@pytest.mark.every_door
+@pytest.mark.every_interface
 @pytest.mark.rule("PAC-4", "PAC-5", "PAC-9")
 def test_a_narrower_pack_hides_what_a_pinned_one_does_not_bring_back(story: Story) -> None:
     agreed(story)
@@ -371,7 +371,7 @@ def test_a_narrower_pack_hides_what_a_pinned_one_does_not_bring_back(story: Stor
     assert story.shown() == ["[EMAIL]", "post"]
 
 
-@pytest.mark.every_door
+@pytest.mark.every_interface
 @pytest.mark.rule("PAC-9")
 def test_what_waits_is_judged_by_the_pack_in_force_when_it_is_decided(story: Story) -> None:
     story.say("mail", then=None, confidence=0.6)

@@ -1,4 +1,4 @@
-"""A year of a tenant in seconds: tiers end, reviews are told of, horizons and budgets hold, the chain verifies."""
+"""A year of a tenant in seconds: tiers end, overdue reviews are reported, limits hold, the chain verifies."""
 
 from collections import Counter
 from datetime import timedelta
@@ -11,7 +11,7 @@ from muniment.errors import HistoryCollected
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.stories import CONSENT, proposed, remembered, told, worked
+from tests.stories import CONSENT, event_data, proposed, remembered, run_worker
 
 PACK = """
 pack_meta: {id: acme.year, version: "1.0.0", ontology_version: "1.0.0"}
@@ -56,14 +56,14 @@ def test_a_year_passes_and_every_promise_is_kept(
                 live = [one for one in fabric.metrics(people.auditor).storage if one.tier == "semantic"]
                 assert sum(one.records for one in live) <= 2
             clock.advance(days=STEP.days)
-            worked(fabric, people.tenant_id)
+            run_worker(fabric, people.tenant_id)
             looks_back(fabric, people, clock, seen, sensitive)
         assert clock.now - start > timedelta(days=365)
 
         assert held > 0, "the budget was reached"
-        assert len(told(fabric, people, "sla_breached")) >= STEPS // 5
-        assert Counter(one["tier"] for one in told(fabric, people, "expired")).keys() == {"episodic", "semantic"}
-        assert {one["tier"] for one in told(fabric, people, "expiring")} >= {"semantic"}
+        assert len(event_data(fabric, people, "sla_breached")) >= STEPS // 5
+        assert Counter(one["tier"] for one in event_data(fabric, people, "expired")).keys() == {"episodic", "semantic"}
+        assert {one["tier"] for one in event_data(fabric, people, "expiring")} >= {"semantic"}
         for memory_id, at in born.items():
             memory = fabric.get(people.auditor, memory_id)
             assert memory.expires_at is not None
@@ -73,7 +73,7 @@ def test_a_year_passes_and_every_promise_is_kept(
             assert memory.value is not None or memory.expires_at + HORIZON <= clock.now
             assert ended or memory.value is not None, at
         assert fabric.get(people.auditor, sensitive).retraction_reason == "consent_revoked"
-        assert [one["memories"] for one in told(fabric, people, "consent_expired")] == [1]
+        assert [one["memories"] for one in event_data(fabric, people, "consent_expired")] == [1]
         proof = fabric.verify(people.auditor)
         assert (proof.ok, proof.unsealed) == (True, 0)
         assert all(run.failures == 0 for run in fabric.work.jobs(people.admin))

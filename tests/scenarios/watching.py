@@ -1,4 +1,4 @@
-"""What is looked at after every step: what runs recall and once saw, what is open, what stands in the database."""
+"""The checks after every step: what runs recall and once saw, what is open, what is in the database."""
 
 from itertools import combinations
 
@@ -76,8 +76,8 @@ class Watching(Asking):
     def _what_is_open_and_how_it_ended_is_known(self, tenant: int) -> None:
         people, oracle = self.people[tenant], self.oracle[tenant]
         found = self.fabric.contradictions.list(people.reviewer, closed=True, limit=1000)
-        told = {(one.existing, one.proposal_id): (one.open, one.outcome) for one in found}
-        assert told == {
+        result = {(one.existing, one.proposal_id): (one.open, one.outcome) for one in found}
+        assert result == {
             sides: (oracle.is_open(sides, self.clock.now), dispute.outcome)
             for sides, dispute in oracle.disputes.items()
         }

@@ -157,13 +157,13 @@ class Forger:
     def __init__(self, owner: Connection, tenant: str, form: Form) -> None:
         self._owner, self._tenant, self._form = owner, tenant, form
 
-    def row(self, *, standing: bool = True) -> dict[str, Any] | None:
+    def row(self, *, tenant_state: bool = True) -> dict[str, Any] | None:
         """The last row of the form, or of its table without being of the form."""
         where = self._form.where or "true"
         keys = ", ".join(f"{key.name} DESC" for key in self._form.keys)
         found: Any = self._owner.execute(
             f"SELECT to_jsonb(t) FROM {self._form.table} t WHERE tenant_id = %s AND ({where}) = %s ORDER BY {keys} LIMIT 1",
-            [self._tenant, standing],
+            [self._tenant, tenant_state],
         ).fetchone()
         return found[0] if found is not None else None
 

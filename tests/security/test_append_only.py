@@ -1,4 +1,4 @@
-"""As the database's own logins, in SQL: what is written stays as it was written."""
+"""SQL with the program's own logins: what is written cannot be changed."""
 
 from typing import Any
 

@@ -39,14 +39,14 @@ def test_proposing_tells_nothing_of_memories_the_proposer_may_not_see(
 ) -> None:
     fabric.consent.grant(people.officer, subject=BOB, **CONSENT)
     promoted(fabric, people, "oolong tea", user_id=None, **DRINK | hidden_by)
-    told = fabric.propose(
+    result = fabric.propose(
         spy(people), write_class="preference", entity=BOB, predicate="favourite_drink", value=guess,
         classification="PUBLIC", confidence=0.7,
     )  # fmt: skip
-    assert isinstance(told, Submission)
-    assert set(told.model_dump()) == {"proposal_id", "capture_id", "write_class", "status"}
-    assert told.status == "pending"
-    seen = fabric.queue.get(people.reviewer, told.proposal_id)
+    assert isinstance(result, Submission)
+    assert set(result.model_dump()) == {"proposal_id", "capture_id", "write_class", "status"}
+    assert result.status == "pending"
+    seen = fabric.queue.get(people.reviewer, result.proposal_id)
     assert seen.contradiction_check.verdict == found, "there was something to tell, and a reviewer is told"
 
 

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from muniment import Fabric, Principal, RunContext, load_pack
 from muniment.access import store as api_keys
 from muniment.errors import InvalidInput
-from muniment.model.credential import Credential
+from muniment.model.api_key import Credential
 from muniment.testing import People, TestServer
 from tests.conftest import Connect
 from tests.interfaces.http import RunningServer
@@ -30,50 +30,54 @@ RUN: dict[str, Any] = {"run_id": "r", "user_id": "cust_1"}
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database, pack=load_pack(PACK)) as opened:
         yield opened
 
 
 @pytest.fixture
-def hidden(door: RunningServer, people: People) -> str:
+def hidden(http_server: RunningServer, people: People) -> str:
     """The id of a memory that only seniors may recall."""
-    return promoted(door.near, people, "post", classification="CONFIDENTIAL")
+    return promoted(http_server.local, people, "post", classification="CONFIDENTIAL")
 
 
-def recalled(door: RunningServer, key: str, **run: Any) -> Any:
-    return door.ask("POST", "/v1/recall", {"run": {**RUN, **run}}, key=key)
+def recalled(http_server: RunningServer, key: str, **run: Any) -> Any:
+    return http_server.ask("POST", "/v1/recall", {"run": {**RUN, **run}}, key=key)
 
 
 @pytest.mark.rule("ISO-5")
 def test_a_role_that_a_pack_declares_is_a_right_of_the_key_and_not_of_the_request(
-    door: RunningServer, people: People, hidden: str
+    http_server: RunningServer, people: People, hidden: str
 ) -> None:
     labels = ["PUBLIC", "INTERNAL", "CONFIDENTIAL"]
-    plain = door.key(people.run())
-    refused = recalled(door, plain, role="senior", classification_allowed=labels)
+    plain = http_server.key(people.run())
+    refused = recalled(http_server, plain, role="senior", classification_allowed=labels)
     assert (refused.status_code, refused.json()["code"], refused.json()["field"]) == (403, "denied", "run.role")
     assert "senior" in refused.json()["detail"]
-    assert door.denials(people)[-1]["code"] == "denied"
-    senior = door.key(people.run(), roles=["agent", "senior"])
-    seen = recalled(door, senior, role="senior", classification_allowed=labels)
+    assert http_server.denials(people)[-1]["code"] == "denied"
+    senior = http_server.key(people.run(), roles=["agent", "senior"])
+    seen = recalled(http_server, senior, role="senior", classification_allowed=labels)
     assert [one["id"] for one in seen.json()["records"]] == [hidden]
-    assert recalled(door, senior, classification_allowed=labels).json()["records"] == [], "a run may narrow its role"
+    assert recalled(http_server, senior, classification_allowed=labels).json()["records"] == [], (
+        "a run may narrow its role"
+    )
     for path in ("/v1/compile", "/v1/explain"):
         body = {"run": {**RUN, "role": "senior"}} | ({"memory_id": hidden} if path == "/v1/explain" else {})
-        assert door.ask("POST", path, body, key=plain).status_code == 403
+        assert http_server.ask("POST", path, body, key=plain).status_code == 403
 
 
 @pytest.mark.rule("ISO-5")
-def test_a_role_that_a_pack_declares_does_no_verb(door: RunningServer, people: People) -> None:
+def test_a_role_that_a_pack_declares_does_no_verb(http_server: RunningServer, people: People) -> None:
     for roles in (["senior"], ["senior", "agent"]):
-        key = door.key(people.person("jane"), roles=roles)
+        key = http_server.key(people.person("jane"), roles=roles)
         for path in ("/v1/queue", "/v1/events", "/v1/consents", "/v1/packs", "/v1/webhooks"):
-            assert door.ask("GET", path, key=key).json()["code"] == "role_missing"
+            assert http_server.ask("GET", path, key=key).json()["code"] == "role_missing"
 
 
 @pytest.mark.rule("ISO-5")
-def test_a_role_that_no_pack_of_the_tenant_declares_is_given_to_no_key(fabric: Fabric, door: RunningServer) -> None:
+def test_a_role_that_no_pack_of_the_tenant_declares_is_given_to_no_key(
+    fabric: Fabric, http_server: RunningServer
+) -> None:
     # The same database; this fabric's own pack declares no such role, as another tenant's does.
     people = People("tenant_without_seniors")
     for role in ("senior", "boss"):
@@ -88,11 +92,11 @@ def test_a_role_that_no_pack_of_the_tenant_declares_is_given_to_no_key(fabric: F
 @pytest.mark.parametrize("kind", ["agent", "end_user"])
 @pytest.mark.parametrize("role", ["reviewer", "correction_writer", "privacy_officer", "auditor", "admin"])
 def test_no_key_of_an_agent_or_an_end_user_has_a_persons_role(
-    door: RunningServer, people: People, kind: Any, role: str
+    http_server: RunningServer, people: People, kind: Any, role: str
 ) -> None:
     for roles in ([role], ["agent", role], ["agent", "senior", role]):
         with pytest.raises(InvalidInput):
-            door.near.keys.create(people.admin, principal_id="b", kind=kind, roles=roles, user_id="b")
+            http_server.local.keys.create(people.admin, principal_id="b", kind=kind, roles=roles, user_id="b")
 
 
 @pytest.mark.rule("ISO-5")
@@ -110,13 +114,13 @@ def test_no_key_of_an_agent_or_an_end_user_has_a_persons_role(
 def test_the_database_takes_no_key_that_reaches_further(
     furnished: dict[str, Any], as_role: Connect, tenant: str, changed: dict[str, Any]
 ) -> None:
-    told = {"user_id": None, **changed}
+    result = {"user_id": None, **changed}
     with as_role("writer", tenant) as writer, pytest.raises(psycopg.errors.CheckViolation):
         writer.execute(
             "INSERT INTO api_keys (tenant_id, key_id, digest, principal_id, kind, roles, user_id, clearance, created_at,"
             " created_by) VALUES (current_setting('muniment.tenant'), 'key_x', sha256('x'), 'bot', %(kind)s,"
             " %(roles)s, %(user_id)s, '{PUBLIC}', now(), 'ada')",
-            told,
+            result,
         )
 
 
@@ -133,9 +137,9 @@ def test_the_database_takes_no_key_that_reaches_further(
     ],
 )
 def test_a_key_whose_ceilings_were_changed_in_the_database_opens_nothing(
-    door: RunningServer, people: People, owner: Connection, change: str
+    http_server: RunningServer, people: People, owner: Connection, change: str
 ) -> None:
-    made = door.near.keys.create(
+    made = http_server.local.keys.create(
         people.admin,
         principal_id="b",
         kind="agent",
@@ -144,10 +148,10 @@ def test_a_key_whose_ceilings_were_changed_in_the_database_opens_nothing(
         packs=["a@1.0.0"],
     )
     token = made.token or ""
-    assert door.ask("GET", "/v1/whoami", key=token).status_code == 200
+    assert http_server.ask("GET", "/v1/whoami", key=token).status_code == 200
     owner.execute(f"UPDATE api_keys SET {change} WHERE tenant_id = %s AND key_id = %s", [people.tenant_id, made.key_id])  # type: ignore[arg-type]
     owner.commit()
-    assert door.ask("GET", "/v1/whoami", key=token).status_code == 401
+    assert http_server.ask("GET", "/v1/whoami", key=token).status_code == 401
 
 
 @pytest.mark.rule("ISO-5")
@@ -177,13 +181,13 @@ def test_a_key_from_before_there_were_such_ceilings_still_opens_and_reaches_no_f
 
 
 @pytest.mark.rule("ISO-5")
-def test_a_run_pins_only_what_its_key_may_pin(door: RunningServer, people: People) -> None:
-    key = door.key(people.run(), packs=["ranks@1.0.0"], clearance=["PUBLIC"])
-    refused = recalled(door, key, pack="muniment.builtin@1.2.0")
+def test_a_run_pins_only_what_its_key_may_pin(http_server: RunningServer, people: People) -> None:
+    key = http_server.key(people.run(), packs=["ranks@1.0.0"], clearance=["PUBLIC"])
+    refused = recalled(http_server, key, pack="muniment.builtin@1.2.0")
     assert (refused.status_code, refused.json()["field"]) == (403, "run.pack")
-    assert recalled(door, key, pack="ranks@1.0.0").json().get("field") != "run.pack"
-    none = door.key(people.run(), packs=[])
-    assert recalled(door, none, pack="ranks@1.0.0").json()["field"] == "run.pack"
+    assert recalled(http_server, key, pack="ranks@1.0.0").json().get("field") != "run.pack"
+    none = http_server.key(people.run(), packs=[])
+    assert recalled(http_server, none, pack="ranks@1.0.0").json()["field"] == "run.pack"
 
 
 @pytest.mark.rule("ISO-5")
@@ -197,31 +201,35 @@ def test_in_a_program_of_ones_own_a_run_names_the_role_it_acts_in_among_those_it
 
 
 @pytest.mark.rule("ISO-5")
-def test_over_mcp_too_a_run_has_no_role_and_no_voice_beyond_its_keys(door: RunningServer, people: People) -> None:
-    key = door.key(people.run(), speaks_for={})
+def test_over_mcp_too_a_run_has_no_role_and_no_voice_beyond_its_keys(
+    http_server: RunningServer, people: People
+) -> None:
+    key = http_server.key(people.run(), speaks_for={})
     for run in (
         '{"run_id": "r", "role": "senior"}',
         '{"run_id": "r", "speaks_for": {"channels": ["*"]}}',
         '{"run_id": "r", "roles": ["senior"], "role": "senior"}',
     ):
-        answer = door.ask("POST", "/mcp", {}, key=key, headers={"Muniment-Run": run})
+        answer = http_server.ask("POST", "/mcp", {}, key=key, headers={"Muniment-Run": run})
         assert answer.status_code in (403, 422), answer.text
 
 
 @pytest.mark.rule("ISO-5", "ISO-8")
-def test_an_end_users_key_is_for_that_user_alone(door: RunningServer, people: People) -> None:
+def test_an_end_users_key_is_for_that_user_alone(http_server: RunningServer, people: People) -> None:
     with pytest.raises(InvalidInput, match="alone"):
-        door.near.keys.create(people.admin, principal_id="cust_1", kind="end_user", roles=["agent"], user_id="cust_2")
-    key = door.key(
+        http_server.local.keys.create(
+            people.admin, principal_id="cust_1", kind="end_user", roles=["agent"], user_id="cust_2"
+        )
+    key = http_server.key(
         Principal(tenant_id=people.tenant_id, id="cust_1", kind="end_user", roles={"agent"}), user_id="cust_1"
     )
     body = {"kind": "message", "text": "I like tea.", "classification": "PUBLIC"}
-    assert door.ask("POST", "/v1/captures", body, key=key).status_code == 201
-    assert door.ask("POST", "/v1/captures", {**body, "user_id": "cust_2"}, key=key).status_code == 422
-    assert door.ask("POST", "/v1/captures", {**body, "run": RUN}, key=key).status_code == 422
-    assert door.ask("POST", "/v1/recall", {"run": RUN}, key=key).status_code == 422
-    door.near.consolidate(people.tenant_id)
-    (item, *_) = door.near.queue.list(people.reviewer)
+    assert http_server.ask("POST", "/v1/captures", body, key=key).status_code == 201
+    assert http_server.ask("POST", "/v1/captures", {**body, "user_id": "cust_2"}, key=key).status_code == 422
+    assert http_server.ask("POST", "/v1/captures", {**body, "run": RUN}, key=key).status_code == 422
+    assert http_server.ask("POST", "/v1/recall", {"run": RUN}, key=key).status_code == 422
+    http_server.local.consolidate(people.tenant_id)
+    (item, *_) = http_server.local.queue.list(people.reviewer)
     assert (item.candidate.source, item.candidate.scope.user_id) == ("end_user", "cust_1")
 
 

@@ -1,4 +1,4 @@
-"""Through the HTTP door as somebody who should not: a stolen agent's key, forged words, guesses, and floods."""
+"""Attacks over HTTP: a stolen agent key, forged headers and bodies, guesses, and floods."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -9,7 +9,7 @@ import pytest
 
 from muniment.http.settings import ServerSettings
 from muniment.testing import People, TestServer
-from tests.interfaces.http import SUBJECT, RunningServer, Story, Wire, logged, standing, without_number
+from tests.interfaces.http import SUBJECT, RunningServer, Story, Wire, logged, tenant_state, without_number
 from tests.pack_activation import acme, put_in_force
 from tests.stories import CONSENT, promoted
 
@@ -21,21 +21,21 @@ RUN = {"run_id": "r"}
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture
-def stolen(door: RunningServer, people: People) -> str:
+def stolen(http_server: RunningServer, people: People) -> str:
     """A key of an agent that acts for one user and is cleared for little."""
-    return door.key(people.run(), user_id="cust_1", clearance={"PUBLIC", "INTERNAL"})
+    return http_server.key(people.run(), user_id="cust_1", clearance={"PUBLIC", "INTERNAL"})
 
 
 @pytest.mark.rule("REV-4", "AUD-3", "ISO-5")
-def test_a_stolen_agents_key_does_nothing_of_a_persons(door: RunningServer, people: People, stolen: str) -> None:
-    ids = Story(door, people).ids
-    before = standing(door, people)
+def test_a_stolen_agents_key_does_nothing_of_a_persons(http_server: RunningServer, people: People, stolen: str) -> None:
+    ids = Story(http_server, people).ids
+    before = tenant_state(http_server, people)
     proposal, memory = f"/v1/queue/{ids['proposal_id']}", f"/v1/memories/{ids['memory_id']}"
     attempts: list[tuple[str, str, Any, str]] = [
         ("POST", f"{proposal}/approve", None, "review"),
@@ -60,22 +60,22 @@ def test_a_stolen_agents_key_does_nothing_of_a_persons(door: RunningServer, peop
         ("POST", "/v1/golden", {"results": [{"query": "q", "passed": True}]}, "golden"),
     ]
     for method, path, body, _ in attempts:
-        answer = door.ask(method, path, body, key=stolen, once="k" if method == "POST" else None)
+        answer = http_server.ask(method, path, body, key=stolen, once="k" if method == "POST" else None)
         assert (answer.status_code, answer.json()["code"]) == (403, "role_missing"), path
         assert not any(one in answer.text for one in ids.values() if one != "preference"), path
     forbidden = {**FACT, "write_class": "correction", "run": RUN}
-    assert door.ask("POST", "/v1/proposals", forbidden, key=stolen).json()["code"] == "role_missing"
-    assert [one["verb"] for one in door.denials(people)] == [*(verb for *_, verb in attempts), "correct"]
-    assert standing(door, people) == before
+    assert http_server.ask("POST", "/v1/proposals", forbidden, key=stolen).json()["code"] == "role_missing"
+    assert [one["verb"] for one in http_server.denials(people)] == [*(verb for *_, verb in attempts), "correct"]
+    assert tenant_state(http_server, people) == before
 
 
 @pytest.mark.rule("ISO-5", "ISO-4", "AUD-3", "REC-1")
 def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
-    door: RunningServer, people: People, stolen: str
+    http_server: RunningServer, people: People, stolen: str
 ) -> None:
-    theirs = promoted(door.near, people, "yacht", user_id="cust_2", predicate="owns")
-    seen = door.near.recall(people.run("cust_2", agent_id="other")).recall_id
-    before = standing(door, people)
+    theirs = promoted(http_server.local, people, "yacht", user_id="cust_2", predicate="owns")
+    seen = http_server.local.recall(people.run("cust_2", agent_id="other")).recall_id
+    before = tenant_state(http_server, people)
     denied = 0
     for user in ("cust_2", "cust_10", "CUST_1", "cust_%", None):
         run = {**RUN, "user_id": user}
@@ -83,41 +83,42 @@ def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
             ("/v1/recall", {}), ("/v1/compile", {}), ("/v1/captures", ITEM), ("/v1/captures", {"captures": [ITEM]}),
             ("/v1/proposals", FACT), ("/v1/explain", {"memory_id": theirs}),
         ):  # fmt: skip
-            answer = door.ask("POST", path, {**body, "run": run}, key=stolen)
-            told = answer.json()
-            assert (answer.status_code, told["code"], told["field"]) == (403, "denied", "run.user_id"), path
+            answer = http_server.ask("POST", path, {**body, "run": run}, key=stolen)
+            result = answer.json()
+            assert (answer.status_code, result["code"], result["field"]) == (403, "denied", "run.user_id"), path
             denied += 1
-        answer = door.ask("GET", f"/v1/memories/{theirs}", key=stolen, headers={"Muniment-Run": json.dumps(run)})
+        answer = http_server.ask("GET", f"/v1/memories/{theirs}", key=stolen, headers={"Muniment-Run": json.dumps(run)})
         assert (answer.status_code, answer.json()["code"]) == (403, "denied")
         denied += 1
-    assert len(door.denials(people)) == denied
+    assert len(http_server.denials(people)) == denied
     for path, body in (("/v1/captures", ITEM), ("/v1/captures", {"captures": [ITEM]}), ("/v1/proposals", FACT)):
-        assert door.ask("POST", path, body, key=stolen).json()["field"] == "run", "for nobody is for everybody"
+        assert http_server.ask("POST", path, body, key=stolen).json()["field"] == "run", "for nobody is for everybody"
         other = {"captures": [{**ITEM, "user_id": "cust_2"}]} if "captures" in body else {**body, "user_id": "cust_2"}
-        answer = door.ask("POST", path, {**other, "run": RUN}, key=stolen)
+        answer = http_server.ask("POST", path, {**other, "run": RUN}, key=stolen)
         assert (answer.status_code, answer.json()["field"].rpartition(".")[2]) == (422, "user_id"), path
-    assert door.ask("GET", f"/v1/memories/{theirs}", key=stolen).json()["field"] == "run"
+    assert http_server.ask("GET", f"/v1/memories/{theirs}", key=stolen).json()["field"] == "run"
     as_itself = {"Muniment-Run": json.dumps(RUN)}
     hidden = [
-        door.ask("GET", f"/v1/memories/{one}", key=stolen, headers=as_itself) for one in (theirs, "pm_never_there")
+        http_server.ask("GET", f"/v1/memories/{one}", key=stolen, headers=as_itself)
+        for one in (theirs, "pm_never_there")
     ]
     assert hidden[0].status_code == 404 and without_number(hidden[0]) == without_number(hidden[1])
     for about in ({}, {"recall_id": seen}):
-        told = [
-            door.ask("POST", "/v1/explain", {"memory_id": one, "run": RUN, **about}, key=stolen)
+        result = [
+            http_server.ask("POST", "/v1/explain", {"memory_id": one, "run": RUN, **about}, key=stolen)
             for one in (theirs, "pm_never_there")
         ]
-        assert told[0].status_code == 404 and without_number(told[0]) == without_number(told[1])
-    mine = door.ask("POST", "/v1/recall", {"run": RUN, "query": "yacht"}, key=stolen)
+        assert result[0].status_code == 404 and without_number(result[0]) == without_number(result[1])
+    mine = http_server.ask("POST", "/v1/recall", {"run": RUN, "query": "yacht"}, key=stolen)
     assert mine.status_code == 200 and mine.json()["records"] == []
-    assert standing(door, people) == before
+    assert tenant_state(http_server, people) == before
 
 
 @pytest.mark.rule("ISO-2", "CAP-9")
 def test_nobody_says_who_they_are_but_by_their_credential(
-    door: RunningServer, people: People, others: People, stolen: str
+    http_server: RunningServer, people: People, others: People, stolen: str
 ) -> None:
-    before, theirs = standing(door, people), standing(door, others)
+    before, theirs = tenant_state(http_server, people), tenant_state(http_server, others)
     forged: list[tuple[str, Any]] = [
         ("source", "operator"), ("author", "boris"), ("agent_id", "boss"), ("principal", {"id": "boris"}),
         ("tenant_id", others.tenant_id), ("tenant", others.tenant_id), ("roles", ["admin"]), ("approver", "boris"),
@@ -125,31 +126,33 @@ def test_nobody_says_who_they_are_but_by_their_credential(
     ]  # fmt: skip
     for name, value in forged:
         for path, body in (("/v1/captures", ITEM), ("/v1/proposals", FACT), ("/v1/recall", {}), ("/v1/compile", {})):
-            answer = door.ask("POST", path, {**body, name: value, "run": RUN}, key=stolen)
+            answer = http_server.ask("POST", path, {**body, name: value, "run": RUN}, key=stolen)
             assert (answer.status_code, answer.json()["field"]) == (422, name), path
-            answer = door.ask("POST", path, {**body, "run": {**RUN, name: value}}, key=stolen)
+            answer = http_server.ask("POST", path, {**body, "run": {**RUN, name: value}}, key=stolen)
             assert (answer.status_code, answer.json()["field"]) == (422, f"run.{name}"), path
         batch = {"captures": [ITEM, {**ITEM, name: value}], "run": RUN}
-        assert door.ask("POST", "/v1/captures", batch, key=stolen).json()["field"] == f"captures.1.{name}"
+        assert http_server.ask("POST", "/v1/captures", batch, key=stolen).json()["field"] == f"captures.1.{name}"
         header = {"Muniment-Run": json.dumps({**RUN, name: value})}
-        answer = door.ask("GET", "/v1/memories/pm_0", key=stolen, headers=header)
+        answer = http_server.ask("GET", "/v1/memories/pm_0", key=stolen, headers=header)
         assert (answer.status_code, answer.json()["field"]) == (422, f"run.{name}")
     # Persons name the agent whose run they ask about; an agent asks about its own alone.
     of_another = {"memory_id": "pm_0", "run": {**RUN, "agent_id": "boss"}}
-    answer = door.ask("POST", "/v1/explain", of_another, key=stolen)
+    answer = http_server.ask("POST", "/v1/explain", of_another, key=stolen)
     assert (answer.status_code, answer.json()["field"]) == (422, "run.agent_id")
     twice = b'{"tenant_id": "%b", "run_id": "r", "user_id": "cust_2", "user_id": "cust_1"}' % others.tenant_id.encode()
     raw = b'{"run": %b, "kind": "message", "text": "x", "classification": "INTERNAL"}' % twice
-    answer = door.ask("POST", "/v1/captures", key=stolen, content=raw, headers={"Content-Type": "application/json"})
+    answer = http_server.ask(
+        "POST", "/v1/captures", key=stolen, content=raw, headers={"Content-Type": "application/json"}
+    )
     assert (answer.status_code, answer.json()["field"]) == (422, "run.tenant_id")
-    assert (standing(door, people), standing(door, others)) == (before, theirs)
+    assert (tenant_state(http_server, people), tenant_state(http_server, others)) == (before, theirs)
 
 
 @pytest.mark.rule("ISO-2", "CAP-9", "CAN-1")
 def test_words_beside_the_body_change_nothing_about_who_asks(
-    door: RunningServer, people: People, others: People, stolen: str
+    http_server: RunningServer, people: People, others: People, stolen: str
 ) -> None:
-    theirs = standing(door, others)
+    theirs = tenant_state(http_server, others)
     query = f"?tenant_id={others.tenant_id}&tenant={others.tenant_id}&agent_id=boss&source=operator&roles=admin&kind=operator"
     headers = {
         "X-Tenant": others.tenant_id, "X-Tenant-ID": others.tenant_id, "Muniment-Tenant": others.tenant_id,
@@ -157,13 +160,13 @@ def test_words_beside_the_body_change_nothing_about_who_asks(
         "X-HTTP-Method-Override": "DELETE", "X-Original-URL": "/v1/erasures", "X-Rewrite-URL": "/v1/erasures",
         "Muniment-Run": json.dumps({"run_id": "r", "user_id": "cust_2"}), "Cookie": "tenant=x",
     }  # fmt: skip
-    answer = door.ask("POST", f"/v1/proposals{query}", {**FACT, "run": RUN}, key=stolen, headers=headers)
+    answer = http_server.ask("POST", f"/v1/proposals{query}", {**FACT, "run": RUN}, key=stolen, headers=headers)
     assert answer.status_code == 201
-    stands = door.near.queue.get(people.reviewer, answer.json()["proposal_id"])
+    stands = http_server.local.queue.get(people.reviewer, answer.json()["proposal_id"])
     assert stands.candidate.source == "agent"
-    (captured,) = [event for event in door.events(people) if event.type == "memory.captured"]
+    (captured,) = [event for event in http_server.events(people) if event.type == "memory.captured"]
     assert captured.actor == "bot"
-    whoami = door.ask("GET", f"/v1/whoami{query}", key=stolen, headers=headers).json()
+    whoami = http_server.ask("GET", f"/v1/whoami{query}", key=stolen, headers=headers).json()
     assert whoami["principal"] == {
         "tenant_id": people.tenant_id, "id": "bot", "kind": "agent", "roles": ["agent"],
         "speaks_for": {"tools": ["*"], "channels": ["*"]},
@@ -173,32 +176,32 @@ def test_words_beside_the_body_change_nothing_about_who_asks(
         f"/v1/tenants/{others.tenant_id}/queue",
         f"/{others.tenant_id}/v1/queue",
     ):
-        assert door.ask("GET", path, key=stolen).status_code == 404
-    assert standing(door, others) == theirs
+        assert http_server.ask("GET", path, key=stolen).status_code == 404
+    assert tenant_state(http_server, others) == theirs
 
 
 def test_of_two_credentials_in_one_request_neither_counts(
-    door: RunningServer, people: People, others: People, stolen: str
+    http_server: RunningServer, people: People, others: People, stolen: str
 ) -> None:
-    admin = door.key(others.admin)
+    admin = http_server.key(others.admin)
     for pair in ((stolen, admin), (admin, stolen), (stolen, stolen), (stolen, "")):
-        with Wire(door) as wire:
+        with Wire(http_server) as wire:
             first, second = (f"Authorization: Bearer {one}" for one in pair)
             wire.send(f"GET /v1/whoami HTTP/1.1\n{first}\n{second}")
             status, body = wire.answer()
         assert (status, json.loads(body)["code"]) == (401, "unauthenticated")
     for scheme in ("Bearer", "bearer", "BEARER"):
-        answer = door.ask("GET", "/v1/whoami", headers={"authorization": f"{scheme} {stolen}"})
+        answer = http_server.ask("GET", "/v1/whoami", headers={"authorization": f"{scheme} {stolen}"})
         assert answer.json()["principal"]["tenant_id"] == people.tenant_id
-    assert door.ask("GET", f"/v1/whoami?access_token={stolen}").status_code == 401
-    assert door.ask("GET", "/v1/whoami", headers={"Cookie": f"Authorization={stolen}"}).status_code == 401
+    assert http_server.ask("GET", f"/v1/whoami?access_token={stolen}").status_code == 401
+    assert http_server.ask("GET", "/v1/whoami", headers={"Cookie": f"Authorization={stolen}"}).status_code == 401
 
 
 @pytest.mark.rule("ISO-1", "ISO-4")
 def test_a_key_is_good_letter_for_letter_in_its_own_tenant_alone(
-    door: RunningServer, people: People, others: People, stolen: str
+    http_server: RunningServer, people: People, others: People, stolen: str
 ) -> None:
-    door.key(others.admin)
+    http_server.key(others.admin)
     tenant, key_id, secret = stolen.removeprefix("mun_").split(".")
     assert tenant == urlsafe_b64encode(people.tenant_id.encode()).rstrip(b"=").decode()
     elsewhere = urlsafe_b64encode(others.tenant_id.encode()).rstrip(b"=").decode()
@@ -214,68 +217,74 @@ def test_a_key_is_good_letter_for_letter_in_its_own_tenant_alone(
         f"mun_{tenant}.{key_id}.{secret}.{secret}",
     ]
     for n, key in enumerate(tried):
-        answer = door.ask("GET", "/v1/whoami", key=key, headers={"X-Forwarded-For": f"198.51.100.{n}"})
+        answer = http_server.ask("GET", "/v1/whoami", key=key, headers={"X-Forwarded-For": f"198.51.100.{n}"})
         assert answer.status_code == 401, key
-    assert door.ask("GET", "/v1/whoami", key=stolen).status_code == 200
+    assert http_server.ask("GET", "/v1/whoami", key=stolen).status_code == 200
 
 
 @pytest.mark.rule("ISO-5", "AUD-3")
-def test_no_run_sees_beyond_the_clearance_of_its_key(door: RunningServer, people: People, stolen: str) -> None:
-    door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
-    promoted(door.near, people, "s3cret", predicate="phone", subject=SUBJECT, classification="PII")
-    before = standing(door, people)
+def test_no_run_sees_beyond_the_clearance_of_its_key(http_server: RunningServer, people: People, stolen: str) -> None:
+    http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    promoted(http_server.local, people, "s3cret", predicate="phone", subject=SUBJECT, classification="PII")
+    before = tenant_state(http_server, people)
     for labels in (["PII"], ["PUBLIC", "INTERNAL", "CONFIDENTIAL"], ["RESTRICTED"], ["public"], ["*"]):
         for path in ("/v1/recall", "/v1/compile"):
-            answer = door.ask("POST", path, {"run": {**RUN, "classification_allowed": labels}}, key=stolen)
-            told = answer.json()
-            assert (answer.status_code, told["code"], told["field"]) == (403, "denied", "run.classification_allowed")
-    assert len(door.denials(people)) == 10
-    answer = door.ask("POST", "/v1/recall", {"run": {**RUN, "role": "god"}}, key=stolen)
+            answer = http_server.ask("POST", path, {"run": {**RUN, "classification_allowed": labels}}, key=stolen)
+            result = answer.json()
+            assert (answer.status_code, result["code"], result["field"]) == (
+                403,
+                "denied",
+                "run.classification_allowed",
+            )
+    assert len(http_server.denials(people)) == 10
+    answer = http_server.ask("POST", "/v1/recall", {"run": {**RUN, "role": "god"}}, key=stolen)
     assert (answer.status_code, answer.json()["field"]) == (403, "run.role")
     for role in ("admin", "auditor", "reviewer"):
-        refused = door.ask("POST", "/v1/recall", {"run": {**RUN, "role": role}}, key=stolen)
+        refused = http_server.ask("POST", "/v1/recall", {"run": {**RUN, "role": role}}, key=stolen)
         assert (refused.status_code, refused.json()["field"]) == (403, "run.role")
-    seen = door.ask("POST", "/v1/recall", {"run": {**RUN, "role": "agent"}}, key=stolen)
+    seen = http_server.ask("POST", "/v1/recall", {"run": {**RUN, "role": "agent"}}, key=stolen)
     assert seen.status_code == 200 and "s3cret" not in seen.text
-    cleared = door.key(people.run(), user_id="cust_1", clearance={"PUBLIC", "INTERNAL", "PII"})
+    cleared = http_server.key(people.run(), user_id="cust_1", clearance={"PUBLIC", "INTERNAL", "PII"})
     asked = {"run": {**RUN, "classification_allowed": ["PII"]}}
-    assert "s3cret" in door.ask("POST", "/v1/recall", asked, key=cleared).text, "there was something to see"
-    assert standing(door, people) == before
+    assert "s3cret" in http_server.ask("POST", "/v1/recall", asked, key=cleared).text, "there was something to see"
+    assert tenant_state(http_server, people) == before
 
 
 @pytest.mark.rule("CAP-4", "ISO-1")
 def test_a_request_that_was_overheard_is_worth_nothing_to_another(
-    door: RunningServer, people: People, others: People, stolen: str
+    http_server: RunningServer, people: People, others: People, stolen: str
 ) -> None:
-    agent = door.key(people.run(agent_id="honest"))
-    first = door.ask("POST", "/v1/captures", {**ITEM, "text": "heard"}, key=agent, once="overheard")
-    again = door.ask("POST", "/v1/captures", {**ITEM, "text": "heard", "run": RUN}, key=stolen, once="overheard")
+    agent = http_server.key(people.run(agent_id="honest"))
+    first = http_server.ask("POST", "/v1/captures", {**ITEM, "text": "heard"}, key=agent, once="overheard")
+    again = http_server.ask("POST", "/v1/captures", {**ITEM, "text": "heard", "run": RUN}, key=stolen, once="overheard")
     assert (again.status_code, again.json()["repeated"]) == (201, False)
     assert first.json()["capture_id"] not in again.text
-    elsewhere = door.ask(
-        "POST", "/v1/captures", {**ITEM, "text": "heard"}, key=door.key(others.run()), once="overheard"
+    elsewhere = http_server.ask(
+        "POST", "/v1/captures", {**ITEM, "text": "heard"}, key=http_server.key(others.run()), once="overheard"
     )
     assert elsewhere.status_code == 201 and elsewhere.json()["capture_id"] != first.json()["capture_id"]
     assert not elsewhere.json()["repeated"]
 
 
 @pytest.mark.rule("PAC-4", "ISO-1")
-def test_no_run_pins_another_tenants_pack(door: RunningServer, people: People, others: People, stolen: str) -> None:
-    ref = door.near.packs.register(others.admin, 'pack_meta: {id: lax, version: "1.0.0"}').ref
+def test_no_run_pins_another_tenants_pack(
+    http_server: RunningServer, people: People, others: People, stolen: str
+) -> None:
+    ref = http_server.local.packs.register(others.admin, 'pack_meta: {id: lax, version: "1.0.0"}').ref
     # Neither where the pack in force lists no such version, nor where it does.
     for listed in ("", f"[{ref}, lax@9.9.9]"):
         if listed:
-            put_in_force(door.near, people.tenant_id, acme("1.0.0", may_pin=listed))
-        told: list[Any] = []
+            put_in_force(http_server.local, people.tenant_id, acme("1.0.0", may_pin=listed))
+        result: list[Any] = []
         for pack in (ref, "lax@9.9.9"):
-            answer = door.ask("POST", "/v1/recall", {"run": {**RUN, "pack": pack}}, key=stolen)
+            answer = http_server.ask("POST", "/v1/recall", {"run": {**RUN, "pack": pack}}, key=stolen)
             assert (answer.status_code, answer.json()["code"]) == (403, "pin_refused")
-            told.append(answer.json()["detail"].replace(pack, ""))
-        assert told[0] == told[1]
+            result.append(answer.json()["detail"].replace(pack, ""))
+        assert result[0] == result[1]
 
 
 @pytest.mark.rule("ERR-1")
-def test_no_text_of_a_request_is_taken_for_a_file(door: RunningServer, people: People, stolen: str) -> None:
+def test_no_text_of_a_request_is_taken_for_a_file(http_server: RunningServer, people: People, stolen: str) -> None:
     for tokenizer in (
         "file:/etc/passwd",
         "file:",
@@ -284,10 +293,10 @@ def test_no_text_of_a_request_is_taken_for_a_file(door: RunningServer, people: P
         "tiktoken:../x",
         "wordllama ",
     ):
-        answer = door.ask("POST", "/v1/compile", {"run": RUN, "tokenizer": tokenizer}, key=stolen)
+        answer = http_server.ask("POST", "/v1/compile", {"run": RUN, "tokenizer": tokenizer}, key=stolen)
         assert (answer.status_code, answer.json()["field"]) == (422, "tokenizer"), tokenizer
-    admin = door.key(people.admin)
-    before = standing(door, people)
+    admin = http_server.key(people.admin)
+    before = tenant_state(http_server, people)
     laughs = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{b}: &{b} [*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a}]\n"
         for a, b in zip("abcdefghij", "bcdefghijk", strict=True)
@@ -301,14 +310,14 @@ def test_no_text_of_a_request_is_taken_for_a_file(door: RunningServer, people: P
             ("/v1/packs/compare", {"one": text, "other": "muniment.builtin@1.2.0"}),
             ("/v1/packs/backtest", {"pack": text}),
         ):
-            answer = door.ask("POST", path, body, key=admin)
+            answer = http_server.ask("POST", path, body, key=admin)
             assert answer.status_code in (404, 422), (path, text)
             assert "root:" not in answer.text and "uid=" not in answer.text
-    assert standing(door, people) == before
+    assert tenant_state(http_server, people) == before
 
 
-def test_no_webhook_points_inside(door: RunningServer, people: People) -> None:
-    admin = door.key(people.admin)
+def test_no_webhook_points_inside(http_server: RunningServer, people: People) -> None:
+    admin = http_server.key(people.admin)
     for url in (
         "http://8.8.8.8/", "https://127.0.0.1/", "https://localhost/", "https://[::1]/", "https://10.0.0.1/",
         "https://192.168.1.1/", "https://172.16.0.1/", "https://169.254.169.254/latest/meta-data", "https://0.0.0.0/",
@@ -316,22 +325,22 @@ def test_no_webhook_points_inside(door: RunningServer, people: People) -> None:
         "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/", "https://user@8.8.8.8/", "file:///etc/passwd",
         "gopher://8.8.8.8/", "https:///x", "javascript:alert(1)", "https://8.8.8.8\\@127.0.0.1/",
     ):  # fmt: skip
-        answer = door.ask("POST", "/v1/webhooks", {"url": url}, key=admin)
+        answer = http_server.ask("POST", "/v1/webhooks", {"url": url}, key=admin)
         assert (answer.status_code, answer.json()["field"]) == (422, "url"), url
-    assert door.near.webhooks.list(people.admin) == []
+    assert http_server.local.webhooks.list(people.admin) == []
 
 
-def test_nobody_writes_lines_of_their_own_into_the_log(door: RunningServer, stolen: str) -> None:
+def test_nobody_writes_lines_of_their_own_into_the_log(http_server: RunningServer, stolen: str) -> None:
     with logged() as lines:
         for number in ("a b", 'x","level":"error', "x" * 65, "é", "", "../.."):
-            with Wire(door) as wire:
+            with Wire(http_server) as wire:
                 wire.send(
                     f"GET /v1/nothing%0aforged%0d%0a HTTP/1.1\nAuthorization: Bearer {stolen}\nX-Request-ID: {number}"
                 )
                 head = wire.until(b"\r\n\r\n").decode("latin-1")
-            told = head.lower().split("x-request-id: ")[1].split("\r\n")[0]
-            assert len(told) == 16 and told.isalnum(), number
-        kept = door.ask("GET", "/v1/whoami", key=stolen, headers={"X-Request-ID": "run-7.step_2"})
+            result = head.lower().split("x-request-id: ")[1].split("\r\n")[0]
+            assert len(result) == 16 and result.isalnum(), number
+        kept = http_server.ask("GET", "/v1/whoami", key=stolen, headers={"X-Request-ID": "run-7.step_2"})
         assert kept.headers["x-request-id"] == "run-7.step_2"
         lines.of(kept)
         found = [json.loads(line) for line in lines.text.splitlines()]

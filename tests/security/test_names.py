@@ -1,4 +1,4 @@
-"""In the database: two spellings of one name are one person, and keys of such names let nobody in."""
+"""In the database: two spellings of one name are one person, and keys with such names give no access."""
 
 import json
 from typing import Any
@@ -100,7 +100,7 @@ def test_a_second_key_under_a_look_alike_name_is_refused(fabric: Fabric, people:
 
 
 @pytest.mark.rule("REV-15")
-def test_a_key_of_before_whose_name_is_refused_now_is_told_of_and_lets_nobody_in(
+def test_an_older_key_whose_name_is_now_refused_is_reported_and_gives_no_access(
     fabric: Fabric, people: People, server: TestServer, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As the program of before made it: a row with such a name, and the digest over it.

@@ -1,4 +1,4 @@
-"""What stands in the open: every column of text, and what keeps personal data out of it (ERA-7)."""
+"""Unsealed columns: every column of text, and what keeps personal data out of it (ERA-7)."""
 
 from collections.abc import Iterator
 from typing import Any, get_args

@@ -22,7 +22,7 @@ from muniment.http.settings import ServerSettings
 from muniment.language.embedding.http import HttpEmbedder
 from muniment.outbound import Refused
 from muniment.pack import Pack
-from muniment.remote import guarded_blocking_options, guarded_options
+from muniment.remote import guarded_options
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.candidates.model_server import answer
@@ -126,10 +126,10 @@ def test_a_pack_with_an_address_is_refused_with_what_to_write_instead(fabric: Fa
     for register in (load_pack, lambda one: fabric.packs.register(people.admin, one)):
         with pytest.raises(PackInvalid) as raised:
             register(text)
-        told = {problem.path: problem for problem in raised.value.problems}
+        result = {problem.path: problem for problem in raised.value.problems}
         place = "memory_layer.extraction.model.url"
-        assert told.keys() == {place, "memory_layer.extraction.model.daily_calls"}, "every error at once"
-        assert "MUNIMENT_MODELS" in told[place].message and told[place].line == 2
+        assert result.keys() == {place, "memory_layer.extraction.model.daily_calls"}, "every error at once"
+        assert "MUNIMENT_MODELS" in result[place].message and result[place].line == 2
     assert load_pack(NAMED).memory_layer.extraction.model is not None
 
 
@@ -265,7 +265,7 @@ def test_what_is_connected_to_is_what_was_looked_at_whatever_the_name_says_next(
     anyio.run(call)
     assert reached == ["8.8.8.8"]
     names["turning.example.com"] = ["1.1.1.1,8.8.4.4", "127.0.0.1"]
-    with httpx2.Client(**guarded_blocking_options(allow_private=False)) as client:
+    with httpx2.Client(**guarded_options(allow_private=False, blocking=True)) as client:
         with pytest.raises(httpx2.ConnectError):
             client.get("https://turning.example.com/")
         with pytest.raises(Refused):

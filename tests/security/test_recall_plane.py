@@ -1,4 +1,4 @@
-"""The recall plane under attack: what is hidden changes nothing that a caller is told, and rests nowhere in plain."""
+"""Recall under attack: hidden memories change nothing that a caller sees, and are nowhere in plain text."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,10 +12,9 @@ from psycopg.types.json import Jsonb
 from muniment import Fabric, RunContext
 from muniment.errors import MunimentError
 from muniment.recall import search as searching
-from muniment.recall.recall import dependencies
+from muniment.recall.recall import dependencies, find
 from muniment.recall.rules import view_of
 from muniment.recall.search import Found, Request
-from muniment.recall.store import find
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Connect
 from tests.security.catalogue import TASKS, Connection, tables, tenant_tables
@@ -101,15 +100,15 @@ def everything(fabric: Fabric, run: RunContext, ids: list[str], recall_id: str, 
         {"entities": [SUBJECT], "hops": 2},
         {"as_of": as_of},
     ]
-    told = [said(lambda q=q, w=w: fabric.recall(run, q, **w)) for q in QUERIES for w in ways]
-    told += [said(lambda q=q: fabric.compile(run, q)) for q in (None, "green tea")]
-    told += [said(lambda one=one: fabric.get(run, one)) for one in ids]
+    result = [said(lambda q=q, w=w: fabric.recall(run, q, **w)) for q in QUERIES for w in ways]
+    result += [said(lambda q=q: fabric.compile(run, q)) for q in (None, "green tea")]
+    result += [said(lambda one=one: fabric.get(run, one)) for one in ids]
     asked: list[dict[str, Any]] = [{}, {"recall_id": recall_id}, {"as_of": as_of}]
-    return told + [said(lambda one=one, w=w: fabric.explain(run, memory_id=one, **w)) for one in ids for w in asked]
+    return result + [said(lambda one=one, w=w: fabric.explain(run, memory_id=one, **w)) for one in ids for w in asked]
 
 
 @pytest.mark.rule("REC-10", "REC-9", "REC-1", "ISO-1", "CON-3")
-def test_what_is_hidden_changes_not_a_byte_of_what_a_run_is_told(
+def test_hidden_memories_do_not_change_a_byte_of_what_a_run_gets(
     fabric: Fabric, people: People, others: People, clock: FakeClock
 ) -> None:
     run = people.run(
@@ -130,11 +129,11 @@ def test_what_is_hidden_changes_not_a_byte_of_what_a_run_is_told(
     # Those withdrawn were visible once to this run: their times may be told, and nothing else of what is hidden.
     for memory_id in [*hidden[:12], *hidden[14:]]:
         assert said(lambda one=memory_id: fabric.get(run, one)) == unknown
-        told = [
+        result = [
             said(lambda one=memory_id: fabric.explain(run, memory_id=one)),
             said(lambda one=memory_id: fabric.explain(run, memory_id=one, recall_id=recall_id)),
         ]
-        assert told == [unknown, unknown]
+        assert result == [unknown, unknown]
         assert not any(memory_id in str(answer) for answer in after)
 
 
@@ -174,7 +173,7 @@ def test_a_proposal_tells_nothing_of_what_it_repeats_or_contradicts(fabric: Fabr
     """By the answer to the proposal, by the notices of a compile, or by what a recall then shows."""
     remembered(fabric, people, "tea", predicate="secret", classification="CONFIDENTIAL")
     run = people.run(classification_allowed={"INTERNAL"}, run_id="prober")
-    told: list[Any] = []
+    result: list[Any] = []
     for value in ("tea", "coffee", "water"):
         predicate = "secret" if value != "water" else "unknown"
         outcome = fabric.propose(
@@ -188,8 +187,8 @@ def test_a_proposal_tells_nothing_of_what_it_repeats_or_contradicts(fabric: Fabr
         )
         compiled = fabric.compile(run, value)
         notices = [(one.write_class, one.status) for one in compiled.manifest.write_notices]
-        told.append((outcome.status, notices, compiled.text))  # type: ignore[union-attr]
-    assert told == [("pending", [("preference", "pending")], "")] * 3
+        result.append((outcome.status, notices, compiled.text))  # type: ignore[union-attr]
+    assert result == [("pending", [("preference", "pending")], "")] * 3
 
 
 # --- as the database's own logins

@@ -15,7 +15,7 @@ from muniment.model.metrics import GoldenResult
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from muniment.verbs.registry import verbs
-from tests.served import Served
+from tests.server_thread import ServerThread
 
 ROLES: tuple[Role, ...] = get_args(Role)
 AGENT, WRITER, REVIEWER, OFFICER, AUDITOR, ADMIN = (
@@ -185,10 +185,13 @@ OF_NOBODY = {"keys.check"}
 
 
 @pytest.fixture(scope="module")
-def served(server: TestServer, database: str) -> Iterator[tuple[Fabric, Served]]:
+def served(server: TestServer, database: str) -> Iterator[tuple[Fabric, ServerThread]]:
     place, clock = server.url(database), FakeClock()
-    with Served.on(place, clock=clock) as running, Fabric.open(place, clock=clock, master_keys=MASTER_KEYS) as near:
-        yield near, running
+    with (
+        ServerThread.on(place, clock=clock) as running,
+        Fabric.open(place, clock=clock, master_keys=MASTER_KEYS) as local,
+    ):
+        yield local, running
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +227,7 @@ def test_the_tables_name_every_verb_and_whom_it_is_for() -> None:
 @pytest.mark.rule("ISO-5")
 @pytest.mark.parametrize("verb", [*TABLE, *LIBRARY_ONLY])
 def test_the_library_lets_exactly_those_roles_that_the_table_names(
-    served: tuple[Fabric, Served], tenant_people: People, verb: str
+    served: tuple[Fabric, ServerThread], tenant_people: People, verb: str
 ) -> None:
     roles, call = (TABLE | LIBRARY_ONLY)[verb]
     for role in ROLES:
@@ -244,7 +247,7 @@ def test_the_library_lets_exactly_those_roles_that_the_table_names(
 @pytest.mark.rule("ISO-5")
 @pytest.mark.parametrize("verb", list(TABLE))
 def test_a_server_lets_exactly_those_roles_that_the_table_names(
-    served: tuple[Fabric, Served], tenant_people: People, clients: dict[str, Client], verb: str
+    served: tuple[Fabric, ServerThread], tenant_people: People, clients: dict[str, Client], verb: str
 ) -> None:
     roles, call = TABLE[verb]
     for role in ROLES:
@@ -258,13 +261,13 @@ def test_a_server_lets_exactly_those_roles_that_the_table_names(
 
 
 @pytest.fixture(scope="module")
-def clients(served: tuple[Fabric, Served], tenant_people: People) -> Iterator[dict[str, Client]]:
-    near, running = served
+def clients(served: tuple[Fabric, ServerThread], tenant_people: People) -> Iterator[dict[str, Client]]:
+    local, running = served
     opened: dict[str, Client] = {}
     for role in ROLES:
         who = asker(tenant_people, role)
         principal = who.principal if isinstance(who, RunContext) else who
-        key = near.keys.create(
+        key = local.keys.create(
             tenant_people.admin,
             principal_id=principal.id,
             kind=principal.kind,
@@ -279,9 +282,9 @@ def clients(served: tuple[Fabric, Served], tenant_people: People) -> Iterator[di
 
 
 @pytest.mark.rule("ISO-5")
-def test_golden_results_are_told_by_an_admin_alone(served: tuple[Fabric, Served], tenant_people: People) -> None:
-    told = [GoldenResult(query="q", passed=True)]
-    served[0].record_golden(tenant_people.admin, told)
+def test_only_an_admin_may_record_golden_results(served: tuple[Fabric, ServerThread], tenant_people: People) -> None:
+    result = [GoldenResult(query="q", passed=True)]
+    served[0].record_golden(tenant_people.admin, result)
     for asker in (tenant_people.reviewer, tenant_people.auditor, tenant_people.run()):
         with pytest.raises(RoleMissing):
-            served[0].record_golden(asker, told)
+            served[0].record_golden(asker, result)

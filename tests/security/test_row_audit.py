@@ -14,7 +14,7 @@ from tests.security.row_history import PEOPLE, Forger, other_value, row_history,
 
 
 @pytest.fixture(scope="module")
-def told(server: TestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fabric, Connection]]:
+def history(server: TestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fabric, Connection]]:
     """A history with rows of every form, and a superuser who has switched everything off that could hold them."""
     database = server.clone()
     archives: Path = tmp_path_factory.mktemp("archives")
@@ -29,18 +29,18 @@ def named(fabric: Fabric) -> set[tuple[str, str | None, str | None]]:
 
 
 @pytest.mark.rule("AUD-4")
-def test_after_all_that_can_happen_every_row_is_what_the_log_says(told: tuple[Fabric, Connection]) -> None:
-    found = told[0].verify(PEOPLE.auditor)
+def test_after_all_that_can_happen_every_row_is_what_the_log_says(history: tuple[Fabric, Connection]) -> None:
+    found = history[0].verify(PEOPLE.auditor)
     assert found.breaks == ()
     assert found.ok and found.covered_from == 1 and found.rows > 100
     for form in FORMS:
-        assert Forger(told[1], PEOPLE.tenant_id, form).row() is not None, f"the history has no row of {form.name}"
+        assert Forger(history[1], PEOPLE.tenant_id, form).row() is not None, f"the history has no row of {form.name}"
 
 
 @pytest.mark.rule("AUD-4")
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_a_row_that_was_changed_in_any_lasting_column_is_named(told: tuple[Fabric, Connection], form: Form) -> None:
-    fabric, owner = told
+def test_a_row_that_was_changed_in_any_lasting_column_is_named(history: tuple[Fabric, Connection], form: Form) -> None:
+    fabric, owner = history
     forger = Forger(owner, PEOPLE.tenant_id, form)
     row = forger.row()
     assert row is not None
@@ -53,8 +53,8 @@ def test_a_row_that_was_changed_in_any_lasting_column_is_named(told: tuple[Fabri
 
 @pytest.mark.rule("AUD-4")
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_a_row_that_was_taken_away_is_named(told: tuple[Fabric, Connection], form: Form) -> None:
-    fabric, owner = told
+def test_a_row_that_was_taken_away_is_named(history: tuple[Fabric, Connection], form: Form) -> None:
+    fabric, owner = history
     forger = Forger(owner, PEOPLE.tenant_id, form)
     row = forger.row()
     assert row is not None
@@ -69,10 +69,10 @@ def test_a_row_that_was_taken_away_is_named(told: tuple[Fabric, Connection], for
 
 @pytest.mark.rule("AUD-4")
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_a_row_that_was_added_is_named(told: tuple[Fabric, Connection], form: Form) -> None:
-    fabric, owner = told
+def test_a_row_that_was_added_is_named(history: tuple[Fabric, Connection], form: Form) -> None:
+    fabric, owner = history
     forger = Forger(owner, PEOPLE.tenant_id, form)
-    row: Any = forger.row(standing=form.where is None)
+    row: Any = forger.row(tenant_state=form.where is None)
     assert row is not None, "the table has no row without it"
     if form.where is None:
         last = form.keys[-1]
@@ -109,9 +109,9 @@ def _forged(row_id: str, form: Form) -> str:
     ],
 )
 def test_what_recall_finds_memories_by_says_what_they_say(
-    told: tuple[Fabric, Connection], change: str, kind: str
+    history: tuple[Fabric, Connection], change: str, kind: str
 ) -> None:
-    fabric, owner = told
+    fabric, owner = history
     before = owner.execute("SELECT to_jsonb(f) FROM memory_scope f").fetchall()
     live = (
         "memory_id = (SELECT min(memory_id) FROM memory_scope WHERE dead_seq IS NULL AND classification = 'INTERNAL')"

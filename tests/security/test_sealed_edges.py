@@ -1,4 +1,4 @@
-"""What comes back from outside and is opened here: of random bytes, and of ours with anything changed, nothing opens."""
+"""Sealed data that comes back from outside: random bytes, or ours with any change, are never accepted."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -136,7 +136,7 @@ def test_an_archive_file_that_was_changed_is_refused_or_says_the_same(data: st.D
     for other in (data.draw(changed(whole, pieces)), zstandard.compress(data.draw(changed(lines, pieces)))):
         try:
             found = Unpacked(other)
-            told = (found.heading, list(found))
+            result = (found.heading, list(found))
         except ArchiveBroken:
             continue
-        assert told == (HEADING, [ROW])
+        assert result == (HEADING, [ROW])

@@ -22,7 +22,7 @@ TOOL, AGENT, USER = 0.7, 0.6, 0.5
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
     with RunningServer(server, database) as opened:
         yield opened
 
@@ -209,7 +209,7 @@ def test_consolidation_goes_by_the_right_at_the_time_of_the_capture(
 
 @pytest.mark.rule("ISO-8")
 @pytest.mark.parametrize(
-    "told",
+    "result",
     [
         {"kind": "tool_result", "source": "agent", "origin": "tool:a", "vouched": "user"},
         {"kind": "tool_result", "source": "agent", "origin": None, "vouched": "user"},
@@ -223,7 +223,7 @@ def test_consolidation_goes_by_the_right_at_the_time_of_the_capture(
     ],
 )
 def test_the_database_takes_no_voucher_that_contradicts_the_capture(
-    furnished: dict[str, Any], as_role: Connect, tenant: str, told: dict[str, Any]
+    furnished: dict[str, Any], as_role: Connect, tenant: str, result: dict[str, Any]
 ) -> None:
     with as_role("writer", tenant) as writer, pytest.raises(psycopg.errors.CheckViolation):
         writer.execute(
@@ -231,7 +231,7 @@ def test_the_database_takes_no_voucher_that_contradicts_the_capture(
             " observed_at, captured_at, pack, ontology_version, content, vouched)"
             " SELECT tenant_id, 'cap_forged', seq, author, %(source)s, %(kind)s, classification, holder, %(origin)s,"
             " observed_at, captured_at, pack, ontology_version, content, %(vouched)s FROM captures LIMIT 1",
-            told,
+            result,
         )
 
 
@@ -246,39 +246,41 @@ def test_no_login_can_vouch_for_a_capture_afterwards(
 
 @pytest.mark.rule("ISO-8", "ISO-5")
 def test_over_http_the_key_says_what_a_run_may_speak_for_and_the_body_only_narrows(
-    door: RunningServer, people: People
+    http_server: RunningServer, people: People
 ) -> None:
-    key = door.key(bot(people), speaks_for={"tools": ["crm.lookup"], "channels": ["app_chat"]})
+    key = http_server.key(bot(people), speaks_for={"tools": ["crm.lookup"], "channels": ["app_chat"]})
     run: dict[str, Any] = {"run_id": "r", "user_id": "cust_1"}
     body = {"write_class": "preference", **TEA, "classification": "INTERNAL"}
 
     def trust(origin: str, **more: Any) -> float:
-        answer = door.ask("POST", "/v1/proposals", {**body, "origin": origin, "run": {**run, **more}}, key=key)
+        answer = http_server.ask("POST", "/v1/proposals", {**body, "origin": origin, "run": {**run, **more}}, key=key)
         assert answer.status_code == 201, answer.text
-        return door.near.queue.get(people.reviewer, answer.json()["proposal_id"]).trust
+        return http_server.local.queue.get(people.reviewer, answer.json()["proposal_id"]).trust
 
     assert trust("tool:crm.lookup") == TOOL
     assert trust("tool:web.fetch") == AGENT
     assert trust("tool:crm.lookup", speaks_for={"tools": [], "channels": ["app_chat"]}) == AGENT
     for beyond in ({"tools": ["*"]}, {"tools": ["web.fetch"]}, {"channels": ["*"]}, {"channels": ["mail"]}):
         asked = {**body, "origin": "tool:crm.lookup", "run": {**run, "speaks_for": beyond}}
-        answer = door.ask("POST", "/v1/proposals", asked, key=key)
+        answer = http_server.ask("POST", "/v1/proposals", asked, key=key)
         assert (answer.status_code, answer.json()["field"]) == (403, "run.speaks_for"), answer.text
-    plain = door.ask("POST", "/v1/proposals", {**body, "origin": "tool:crm.lookup", "speaks_for": {}}, key=key)
+    plain = http_server.ask("POST", "/v1/proposals", {**body, "origin": "tool:crm.lookup", "speaks_for": {}}, key=key)
     assert plain.status_code == 422, "a body has no such field of its own"
 
 
 @pytest.mark.rule("ISO-8")
-def test_a_key_without_a_channel_cannot_bring_in_what_a_user_said(door: RunningServer, people: People) -> None:
+def test_a_key_without_a_channel_cannot_bring_in_what_a_user_said(http_server: RunningServer, people: People) -> None:
     message = {"kind": "message", "text": SAYS, "classification": "INTERNAL", "origin": "channel:app_chat"}
     run = {"run_id": "r", "user_id": "cust_1"}
     for speaks_for, expected in (({}, AGENT), ({"channels": ["app_chat"]}, USER)):
-        key = door.key(bot(people), speaks_for=speaks_for)
-        captured = door.ask("POST", "/v1/captures", {**message, "run": run}, key=key).json()["capture_id"]
-        many = door.ask("POST", "/v1/captures", {"captures": [message] * 2, "run": run}, key=key).json()["receipts"]
+        key = http_server.key(bot(people), speaks_for=speaks_for)
+        captured = http_server.ask("POST", "/v1/captures", {**message, "run": run}, key=key).json()["capture_id"]
+        many = http_server.ask("POST", "/v1/captures", {"captures": [message] * 2, "run": run}, key=key).json()[
+            "receipts"
+        ]
         ids = {captured, *(one["capture_id"] for one in many)}
-        door.near.consolidate(people.tenant_id)
-        items = door.near.queue.list(people.reviewer, limit=1000, closed=True)
+        http_server.local.consolidate(people.tenant_id)
+        items = http_server.local.queue.list(people.reviewer, limit=1000, closed=True)
         assert {item.trust for item in items if item.candidate.capture_id in ids} == {expected}
 
 

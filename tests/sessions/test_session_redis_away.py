@@ -1,4 +1,4 @@
-"""A Redis that is killed, frozen, full, foreign or talks nonsense: it is away for a pause, and no call raises."""
+"""A Redis that is killed, frozen, full, foreign or sends nonsense is skipped for a pause, and no call raises."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The working tier: its bodies come from the session store where that has them, and nothing else ever does."""
+"""The working tier: bodies come from the session store if it has them, and nothing else ever does."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager

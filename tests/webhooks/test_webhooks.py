@@ -191,8 +191,8 @@ def test_address_and_secrets_are_sealed_and_go_with_the_webhook(
     fabric.webhooks.rotate_secret(people.admin, hook.webhook_id)
     (row,) = rows("webhooks")
     assert hook.secret is not None
-    for told in (hook.secret, hook.secret.removeprefix("whsec_"), "localhost"):
-        assert told.encode() not in b"".join(bytes(row[name]) for name in ("url", "secret", "old_secret"))
+    for result in (hook.secret, hook.secret.removeprefix("whsec_"), "localhost"):
+        assert result.encode() not in b"".join(bytes(row[name]) for name in ("url", "secret", "old_secret"))
     assert hook.secret not in repr(hook)
     fabric.webhooks.remove(people.admin, hook.webhook_id)
     (row,) = rows("webhooks")

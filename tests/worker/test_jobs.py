@@ -10,7 +10,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
-from tests.stories import proposed, remembered, run_job, told, values, worked
+from tests.stories import event_data, proposed, remembered, run_job, run_worker, values
 
 PACK = """
 pack_meta: {id: acme.jobs, version: "1.0.0", ontology_version: "1.0.0"}
@@ -33,7 +33,7 @@ def tight(server: TestServer, database: str, clock: FakeClock) -> Any:
 
 
 @pytest.mark.rule("JOB-2", "TIR-2", "PRO-4")
-def test_what_ended_is_told_of_once_and_its_content_goes_after_the_horizon(
+def test_an_expired_memory_is_reported_once_and_its_content_is_removed_after_the_horizon(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     memory_id = remembered(fabric, people, tier="episodic")
@@ -44,7 +44,7 @@ def test_what_ended_is_told_of_once_and_its_content_goes_after_the_horizon(
     clock.advance(days=31)
     assert run_job(fabric, "expire", people.tenant_id).nonzero == {"expired": 1}
     assert run_job(fabric, "expire", people.tenant_id).nonzero == {}
-    assert told(fabric, people, "expired") == [{"tier": "episodic", "write_class": "preference", "memories": 1}]
+    assert event_data(fabric, people, "expired") == [{"tier": "episodic", "write_class": "preference", "memories": 1}]
     assert fabric.get(people.auditor, memory_id).value == "email", "inside the horizon the past can be asked about"
     seen_at = clock.now
     clock.advance(days=59, hours=1)
@@ -80,14 +80,14 @@ def test_each_alert_comes_once_while_it_lasts(tight: Fabric, people: People, clo
     clock.advance(hours=73)
     found = run_job(tight, "alert", people.tenant_id).nonzero
     assert found == {"sla": 2}
-    assert {one["proposal_id"] for one in told(tight, people, "sla_breached")} == {
+    assert {one["proposal_id"] for one in event_data(tight, people, "sla_breached")} == {
         waiting.proposal_id,
         other.proposal_id,
     }
     assert run_job(tight, "alert", people.tenant_id).nonzero == {}
     clock.advance(days=25)
     assert run_job(tight, "alert", people.tenant_id).nonzero == {"expiring": 1}
-    assert told(tight, people, "expiring")[0]["tier"] == "episodic"
+    assert event_data(tight, people, "expiring")[0]["tier"] == "episodic"
     tight.queue.reject(people.reviewer, other.proposal_id, reason="no")
     assert run_job(tight, "alert", people.tenant_id).nonzero == {}, "the backlog is worked off, and said to be"
     proposed(tight, people.run(None), **fact(1), value="letter", user_id="cust_1")
@@ -119,7 +119,7 @@ def test_at_its_budget_a_promotion_waits_and_comes_back_when_there_is_room(tight
     third = proposed(tight, people.run(), **fact(3), value="email")
     held = tight.queue.approve(people.reviewer, third.proposal_id)
     assert (held.status, held.verdicts[-1].reason) == ("held", "budget")
-    assert told(tight, people, "budget_exceeded")[0]["budget"] == "semantic/preference"
+    assert event_data(tight, people, "budget_exceeded")[0]["budget"] == "semantic/preference"
     assert run_job(tight, "budget", people.tenant_id).nonzero == {}, "no room yet"
     assert run_job(tight, "alert", people.tenant_id).nonzero == {"budgets": 2}
     tight.retract(people.reviewer, first, reason="deprecated")
@@ -147,12 +147,12 @@ def test_a_budget_of_bytes_counts_what_is_stored(tight: Fabric, people: People) 
 def test_the_worker_does_what_is_due_until_nothing_is(fabric: Fabric, people: People, clock: FakeClock) -> None:
     fabric.capture(people.run(), kind="statement", text="the office moved", classification="INTERNAL")
     assert fabric.work.backlog(people.admin).behind == 1
-    assert worked(fabric, people.tenant_id) > 5
+    assert run_worker(fabric, people.tenant_id) > 5
     assert fabric.work.backlog(people.admin).behind == 0
     assert len(fabric.queue.list(people.reviewer)) == 1
-    assert worked(fabric, people.tenant_id) == 0
+    assert run_worker(fabric, people.tenant_id) == 0
     clock.advance(hours=1)
-    assert worked(fabric, people.tenant_id) > 0
+    assert run_worker(fabric, people.tenant_id) > 0
     runs = {run.job: run for run in fabric.work.jobs(people.admin)}
     assert (runs["expire"].ran_at, runs["expire"].failures) == (clock.now, 0)
     assert fabric.verify(people.auditor).unsealed == 0
@@ -166,14 +166,14 @@ def test_a_job_that_fails_is_recorded_stops_no_other_and_is_tried_again(
     with server.connect(database) as hand:
         hand.execute("ALTER TABLE muniment.alerts RENAME TO alerts_away")
         try:
-            worked(fabric, people.tenant_id)
+            run_worker(fabric, people.tenant_id)
         finally:
             hand.execute("ALTER TABLE muniment.alerts_away RENAME TO alerts")
     runs = {run.job: run for run in fabric.work.jobs(people.admin)}
     assert (runs["alert"].failures, runs["alert"].error) == (1, "schema_missing")
     assert runs["expire"].failures == 0
     clock.advance(minutes=11)
-    worked(fabric, people.tenant_id)
+    run_worker(fabric, people.tenant_id)
     assert next(run for run in fabric.work.jobs(people.admin) if run.job == "alert").failures == 0
 
 

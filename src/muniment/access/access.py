@@ -6,8 +6,8 @@ from typing import Any
 from muniment.access.roles import Right
 from muniment.context import FabricContext
 from muniment.errors import Denied, InvalidInput
+from muniment.model.api_key import Credential
 from muniment.model.context import Asker, Principal, Run, RunContext
-from muniment.model.credential import Credential
 
 
 class AsyncAccess:

@@ -11,7 +11,7 @@ from muniment.access.idempotency import CURRENT_REQUEST, Answer, IdempotentReque
 from muniment.context import FabricContext
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
-from muniment.verbs.inputs import check_name, check_whole_number
+from muniment.model.inputs import check_name, check_whole_number
 
 
 class AsyncRequests:

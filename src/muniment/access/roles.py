@@ -6,31 +6,10 @@ from muniment.model.context import Principal, Role
 from muniment.model.decision import Decision, passing, refusing
 
 Right = Literal[
-    "capture",
-    "propose",
-    "recall",
-    "correct",
-    "read_queue",
-    "read_captures",
-    "rerun",
-    "review",
-    "retract",
-    "consent",
-    "read_consent",
-    "erase",
-    "read_erasures",
-    "work",
-    "read_work",
-    "read_memory",
-    "audit",
-    "packs",
-    "read_packs",
-    "backtest",
-    "metrics",
-    "golden",
-    "webhooks",
-    "keys",
-]
+    "capture", "propose", "recall", "correct", "read_queue", "read_captures", "rerun", "review", "retract",
+    "consent", "read_consent", "erase", "read_erasures", "work", "read_work", "read_memory", "audit", "packs",
+    "read_packs", "backtest", "metrics", "golden", "webhooks", "keys",
+]  # fmt: skip
 
 ALLOWED: dict[Right, frozenset[Role]] = {
     "capture": frozenset({"agent", "correction_writer"}),

@@ -1,7 +1,7 @@
 """API keys in the database: the form of a token, the hash it is checked by, and the life of each key.
 
 A token is `mun_<tenant>.<key id>.<secret>`. The tenant in it only says where to look; the check compares the hash in
-that tenant's row, over the secret and everything that the key stands for, under the tenant's own key.
+that tenant's row, over the secret and the principal and the rights of the key, under the tenant's own key.
 INVARIANT: a row that was moved, copied or changed in the database authenticates nobody.
 """
 
@@ -18,10 +18,9 @@ from pydantic_core import to_json
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Row, Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, Unauthenticated, UnknownLabel
-from muniment.model.api_key import ApiKey, ApiKeyInput
+from muniment.model.api_key import CLEARANCE, ApiKey, ApiKeyInput, Credential
 from muniment.model.capture import holder_of
 from muniment.model.context import BUILTIN_ROLES, Principal
-from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.ids import make_id
 from muniment.model.names import name_problem, same_person
 from muniment.model.speakers import SpeaksFor
@@ -133,7 +132,7 @@ async def _one_spelling(tx: Transaction, name: str) -> None:
 
 
 def digest(tenant_data_key: SubjectKey, row: Row, secret: bytes) -> bytes:
-    """The stored digest of a key: a keyed hash of the secret and of everything that the key stands for."""
+    """The stored digest of a key: a keyed hash of the secret and of the principal and the rights of the key."""
     ends_at: datetime | None = row["expires_at"]
     stands_for: list[Any] = [row[name] for name in _IDENTITY]
     stands_for.append(ends_at.astimezone(UTC).isoformat() if ends_at is not None else None)

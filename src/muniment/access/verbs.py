@@ -13,14 +13,13 @@ from muniment.access import store as api_keys
 from muniment.context import FabricContext
 from muniment.database.sealing import SubjectKey
 from muniment.errors import InvalidInput, MunimentError
-from muniment.model.api_key import ApiKey, ApiKeyInput, Term
+from muniment.model.api_key import ApiKey, ApiKeyInput, Credential, Term
 from muniment.model.context import Principal
-from muniment.model.credential import Credential
 from muniment.model.fields import Name
+from muniment.model.inputs import Listing, Passed, VerbInput, check_tenant
 from muniment.model.speakers import SpeaksFor
 from muniment.pack import parse_duration
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, Passed, VerbInput, check_tenant
 
 # Seconds at most for recording that a key was used; else the next use records it.
 _NOTED_WITHIN = 0.5
@@ -64,7 +63,7 @@ async def create(context: FabricContext, admin: Principal, request: ApiKeyFields
 async def list_keys(context: FabricContext, admin: Principal, request: Listing) -> list[ApiKey]:
     """List the API keys, the latest first, each with its holder, its end and its last use.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(admin.tenant_id, "auditor") as tx:
         return await api_keys.listed(tx, context.vault, after=request.after, count=request.limit)
@@ -98,7 +97,7 @@ class Token(VerbInput):
 
 @verb("keys.check", right=None, effect="read", http=None, positional=("token",))
 async def check(context: FabricContext, request: Token) -> Credential:
-    """Find whom a token stands for now; raises `Unauthenticated`, with the same message whatever is wrong.
+    """Find the principal and the rights of a token; raises `Unauthenticated`, with the same message whatever is wrong.
 
     One look at the database, in two round trips, whether or not there is such a key or tenant.
     """

@@ -16,14 +16,14 @@ from muniment.archives.folder import Archives, Draft, File, Written
 from muniment.archives.format import Heading
 from muniment.audit import provenance_store as trail
 from muniment.context import FabricContext
+from muniment.database.locks import block_erasures
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.errors import ArchiveBroken, PurgeIncomplete
 from muniment.model.archive import Archive, ArchiveCheck, ArchiveFault, ArchiveProblem
 from muniment.model.context import Principal
 from muniment.model.ids import make_id
+from muniment.model.inputs import Listing
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing
 
 # Of one file: it is read as a whole, and while it is recorded the tenant's other writers wait.
 CAPTURES, SIZE = 2_500, 64 * 1024 * 1024
@@ -190,9 +190,9 @@ def _rewrite(archives: Archives, heading: Heading, row: Row, erased: set[str]) -
 
 @verb("archives", right="audit", http="GET /archives", page_key="archive_id")
 async def list_archives(context: FabricContext, auditor: Principal, request: Listing) -> list[Archive]:
-    """List the archives that old captures went to, dropped ones too, the latest first.
+    """List the archives of old captures, including dropped ones, the latest first.
 
-    `after` is the id of the last of the page before. Raises `NotFound`.
+    `after` is the id of the last of the previous page. Raises `NotFound`.
     """
     async with context.transaction(auditor.tenant_id, "auditor") as tx:
         return await ledger.listed(tx, request.limit, request.after)
@@ -202,7 +202,7 @@ async def list_archives(context: FabricContext, auditor: Principal, request: Lis
 async def verify_archives(
     context: FabricContext, auditor: Principal, *, on_progress: Progress | None = None
 ) -> ArchiveCheck:
-    """Verify that every archive file is there and holds exactly what was archived; returns what is wrong."""
+    """Verify that every archive file exists and holds exactly what was archived; returns the problems."""
     tenant_id = auditor.tenant_id
     problems: list[ArchiveProblem] = []
     async with context.transaction(tenant_id, "auditor") as tx:

@@ -6,19 +6,12 @@ that sees a sequence number sees every lower one, with all its events: only the 
 """
 
 import hmac
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from muniment.audit.row_audit import Sweep
-from muniment.audit.rules import (
-    Place,
-    Sealable,
-    batch_hash,
-    leaves_of,
-    root_of,
-)
+from muniment.audit.rules import Place, Sealable, batch_hash, leaves_of, root_of
 from muniment.database.sealing import SubjectKey
 from muniment.database.storage import Row, Transaction
 from muniment.errors import NotFound
@@ -46,8 +39,7 @@ class ChainKey:
         return hmac.compare_digest(self.seal(hash_), seal)
 
 
-@dataclass(frozen=True)
-class Sealed:
+class Sealed(NamedTuple):
     """How many events a new batch has, and whether it lists rows that came without an event."""
 
     events: int

@@ -6,14 +6,11 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from muniment.archives import store as archived
-from muniment.archives.folder import Archives
-from muniment.database.rows import candidate_of, capture_of, event_of, memory_of
-from muniment.database.sealing import SubjectKey, Vault
-from muniment.database.storage import LATEST, Row, Transaction
+from muniment.database.rows import candidate_of, event_of, memory_of, open_contents
+from muniment.database.sealing import Vault
+from muniment.database.storage import LATEST, Transaction
 from muniment.errors import NotFound
 from muniment.model.candidate import Candidate
-from muniment.model.capture import Capture
 from muniment.model.events import Event
 from muniment.model.ids import first_id, made_at
 from muniment.model.promoted import PromotedMemory
@@ -35,37 +32,11 @@ async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemor
     return memory_of(row, key.open("memory_bodies.content", memory_id, row["content"]))
 
 
-async def capture(tx: Transaction, vault: Vault, capture_id: str, archives: Archives | None = None) -> Capture | None:
-    """One capture, opened, or None if it is not there any more."""
-    return (await captures(tx, vault, [capture_id], archives)).get(capture_id)
-
-
-async def captures(
-    tx: Transaction, vault: Vault, capture_ids: list[str], archives: Archives | None = None
-) -> dict[str, Capture]:
-    """Those captures, opened, by id; from the archives too, if they are given.
-
-    New candidates may rest only on captures in the database: who makes some gives no archives.
-    """
-    rows = await tx.rows("capture.some", capture_ids=capture_ids)
-    if archives is not None and (elsewhere := sorted({*capture_ids} - {row["capture_id"] for row in rows})):
-        rows = rows + await archived.rows(tx, archives, elsewhere)
-    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
-    return {row["capture_id"]: capture_of(row, _content(row, keys, "captures", "capture_id")) for row in rows}
-
-
 async def candidates(tx: Transaction, vault: Vault, candidate_id: str) -> tuple[Candidate, ...]:
     """The candidate and all those it is an edit of, the first first."""
     rows = await tx.rows("audit.candidates", candidate_id=candidate_id)
-    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
-    return tuple(candidate_of(row, _content(row, keys, "candidates", "candidate_id")) for row in rows)
-
-
-def _content(row: Row, keys: dict[str, SubjectKey], table: str, name: str) -> bytes | None:
-    """The opened content; None if it was erased."""
-    if not row["content"]:
-        return None
-    return keys[row["holder"]].open(f"{table}.content", row[name], row["content"])
+    contents = await open_contents(tx, vault, "candidates", "candidate_id", rows)
+    return tuple(candidate_of(row, content) for row, content in zip(rows, contents, strict=True))
 
 
 async def proposals_of(tx: Transaction, candidate_ids: list[str]) -> list[str]:

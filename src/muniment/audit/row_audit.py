@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequen
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from anyio import Event, create_task_group
 from anyio.lowlevel import checkpoint
@@ -46,8 +46,7 @@ OpenTransaction = Callable[[], AbstractAsyncContextManager[Transaction]]
 Lists = Sequence[tuple[int, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(NamedTuple):
     """The digests that a row should have, and the sequence number of the event that lists them."""
 
     version: int
@@ -178,7 +177,7 @@ class BackgroundCheck:
             raise group.exceptions[0] from None
 
     async def start(self, lists: Lists) -> None:
-        """Start comparing these lists, after the page before is done."""
+        """Start comparing these lists, after the previous page is done."""
         await self._done.wait()
         if self._rows is not None and lists:
             self._done = Event()
@@ -320,8 +319,7 @@ def _break(kind: str, form: Form | str, row_id: str, why: str, seq: int | None =
     return Break.model_validate({"kind": kind, "table": table, "row_id": shown, "seq": seq or None, "why": why})
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(NamedTuple):
     """Rows without an event, packed, for the batch after the number `after`; all rows up to `until` are listed."""
 
     after: int

@@ -1,27 +1,31 @@
 """The verbs of audit: the event log, the audit chain over it, and the provenance of a memory."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import Field, Strict, StringConstraints
+from pydantic import Field, Strict
 
-from muniment.audit import chain, provenance, row_audit
+from muniment.archives import store as archives
+from muniment.audit import chain, row_audit
 from muniment.audit import provenance_store as trail
 from muniment.audit import verify as verification
-from muniment.audit.verify import Progress
+from muniment.audit.verify import Progress, Verify
+from muniment.capture import store as captures
+from muniment.consent import store as ledger
 from muniment.context import FabricContext
+from muniment.contradictions import store as contradictions
 from muniment.database.row_lists import RowKey
 from muniment.errors import NotFound, SealBroken
 from muniment.model.chain import Head, Sealed, Verification
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event, EventType
 from muniment.model.fields import Name
+from muniment.model.inputs import PageSize, VerbInput, Whole
 from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
-from muniment.recall import recall as recall_handler
+from muniment.recall.recall import recall_memory
+from muniment.review import store as review
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import PageSize, Passed, VerbInput, Whole
 
 
 @verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, cli="seal")
@@ -77,33 +81,17 @@ async def chain_head(context: FabricContext, auditor: Principal) -> Head:
         return await chain.head(tx)
 
 
-class Verify(VerbInput):
-    """How far to verify the chain, and from where."""
-
-    head: Annotated[Head, Passed(Head | Mapping[str, Any], body=Head)] | None = Field(
-        None, description="a head that was exported earlier, to be found in the chain"
-    )
-    cursor: Annotated[str, StringConstraints(strict=True, max_length=1_000_000)] | None = Field(
-        None, description="the cursor of an answer, to continue from there"
-    )
-    count: Annotated[int, Field(strict=True, ge=1, le=2**31)] | None = Field(
-        None, description="stop after about so many events; the answer has the cursor to continue from"
-    )
-
-
 @verb("verify", right="audit", effect="read", http="POST /verify", slow=True)
 async def verify(
     context: FabricContext, auditor: Principal, request: Verify, *, on_progress: Progress | None = None
 ) -> Verification:
-    """Verify that the audit chain holds and every row is what the log says; returns every place where it is not so.
+    """Verify that the audit chain is intact and every row is as the log lists it; returns every break.
 
     With a `head` that was exported earlier it verifies too that this is still in the chain. With a `count` it stops
     after about so many events, and the answer has the `cursor` to continue from.
     """
     opening = partial(context.read_only, auditor.tenant_id)
-    found = await verification.verify(
-        opening, context.vault, request.head, on_progress, cursor=request.cursor, count=request.count
-    )
+    found = await verification.verify(opening, context.vault, request, on_progress)
     async with opening() as tx:
         row = await tx.row("tenant.clock_bound")
     bound = row["bound"] if row is not None else None
@@ -116,7 +104,7 @@ class Events(VerbInput):
     after: Annotated[int, Whole(0, 2**62)] = Field(0, description="the number of the last event that is known")
     limit: PageSize = Field(100, description="the number of entries at most")
     types: Annotated[frozenset[EventType], Field(min_length=1, fail_fast=True)] | None = Field(
-        None, description="events of these types alone"
+        None, description="only events of these types"
     )
     about: Name | None = Field(None, description="events that name this id")
     latest: Annotated[bool, Strict()] = Field(
@@ -126,7 +114,7 @@ class Events(VerbInput):
 
 @verb("events", right="audit", http="GET /events", page_key="seq", page_limit=100, custom_route=True)
 async def events(context: FabricContext, auditor: Principal, request: Events) -> list[Event]:
-    """List the tenant's events after a number of the log: all, those of some types, or those `about` an id.
+    """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
     With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
     transaction.
@@ -155,7 +143,7 @@ async def get(context: FabricContext, asker: Asker, request: MemoryId) -> Promot
     if not isinstance(asker, RunContext):
         async with context.transaction(asker.tenant_id, "auditor") as tx:
             return await trail.memory(tx, context.vault, request.memory_id)
-    record = await recall_handler.recalled(context, asker, request.memory_id)
+    record = await recall_memory(context, asker, request.memory_id)
     if record is None:
         raise NotFound("no such memory", field="memory_id")
     async with context.transaction(asker.tenant_id, "recall") as tx:
@@ -171,4 +159,28 @@ async def read_trail(context: FabricContext, reader: Principal, request: MemoryI
     Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
     Raises `NotFound`.
     """
-    return await provenance.of_memory(context, reader.tenant_id, request.memory_id)
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        vault, memory_id = context.vault, request.memory_id
+        memory = await trail.memory(tx, vault, memory_id)
+        line = await trail.candidates(tx, vault, memory.candidate_id)
+        ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
+        proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
+        capture = await captures.read_one(tx, vault, memory.capture_id, context.archives)
+        # A capture goes only to an archive, and from there when that is dropped.
+        archive = await archives.archive_of(tx, memory.capture_id) if capture is None else None
+        seqs = {memory.born_seq, *(v.seq for p in proposals for v in p.verdicts), *(p.seq for p in proposals)}
+        seqs |= {n for n in (memory.dead_seq, capture.seq if capture else None) if n is not None}
+        consent = await ledger.one(tx, vault, memory.consent_id) if memory.consent_id else None
+        return Trail(
+            memory=memory,
+            proposals=proposals,
+            candidates=line,
+            capture=capture,
+            archive=archive,
+            consent=consent,
+            contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
+            recalls=await trail.recalls_with(tx, memory_id),
+            recalled=await trail.recalled(tx, memory_id),
+            prompts=await trail.prompts_with(tx, memory_id),
+            events=await trail.events_at(tx, seqs, {memory_id, *(p.proposal_id for p in proposals)}),
+        )

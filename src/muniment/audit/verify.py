@@ -7,11 +7,12 @@ import hmac
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
+from typing import Annotated, Any
 
 from anyio.lowlevel import checkpoint
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from muniment.audit.chain import AT_ONCE, START, ChainKey, head_of, sealable
 from muniment.audit.row_audit import BackgroundCheck, Expected, OpenTransaction, RowCheck, every_row_list, swept_before
@@ -21,6 +22,7 @@ from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.errors import InvalidInput, SealBroken
 from muniment.model.chain import Break, Head, Verification
+from muniment.model.inputs import Passed, VerbInput
 
 # Breaks that an answer holds at most.
 BREAKS_SHOWN = 100
@@ -31,6 +33,20 @@ _BATCHES_AT_ONCE = 16
 # A cursor with a hundred breaks and a thousand mismatched rows has some 200,000 characters.
 LONGEST = 1_000_000
 _UNPACKED = 8_000_000
+
+
+class Verify(VerbInput):
+    """How far to verify the chain, and from where."""
+
+    head: Annotated[Head, Passed(Head | Mapping[str, Any], body=Head)] | None = Field(
+        None, description="a head that was exported earlier, to be found in the chain"
+    )
+    cursor: Annotated[str, StringConstraints(strict=True, max_length=1_000_000)] | None = Field(
+        None, description="the cursor of an answer, to continue from there"
+    )
+    count: Annotated[int, Field(strict=True, ge=1, le=2**31)] | None = Field(
+        None, description="stop after about this many events; the answer has the cursor to continue from"
+    )
 
 
 class VerifyState(BaseModel):
@@ -46,12 +62,13 @@ class VerifyState(BaseModel):
     batches: int
     breaks: list[Break]
     more: bool
-    until: dict[str, str] | None
-    listed: dict[str, int]
-    left: dict[str, int]
-    suspects: list[tuple[str, str, int, bytes, bytes | None, int]]
-    rows: int
-    rows_more: bool
+    # What the comparison of rows has found so far; None and nothing for a tenant without an audit key.
+    until: dict[str, str] | None = None
+    listed: dict[str, int] = {}
+    left: dict[str, int] = {}
+    suspects: list[tuple[str, str, int, bytes, bytes | None, int]] = []
+    rows: int = 0
+    rows_more: bool = False
 
     def text(self, secret: bytes) -> str:
         """The state as a signed cursor."""
@@ -103,19 +120,13 @@ async def row_key(tx: Transaction, vault: Vault) -> tuple[RowKey | None, list[Br
 
 
 async def verify(
-    open_transaction: OpenTransaction,
-    vault: Vault,
-    exported: Head | None = None,
-    on_progress: Progress | None = None,
-    *,
-    cursor: str | None = None,
-    count: int | None = None,
+    open_transaction: OpenTransaction, vault: Vault, request: Verify, on_progress: Progress | None
 ) -> Verification:
     """Compare events with their batches, batches with each other, sequence numbers with the clock, rows with the log.
 
     It runs in short transactions: what is sealed does not change, and new events come after it. With a `count` it
-    stops after about that many events; the answer then has the cursor to go on from. `exported` is a head that was
-    kept elsewhere; its batch must still be in the chain.
+    stops after about that many events; the answer then has the cursor to go on from. The batch of an exported `head`
+    must still be in the chain.
     """
     async with open_transaction() as tx:
         key = await chain_key(tx, vault)
@@ -126,9 +137,9 @@ async def verify(
     rows = RowCheck(rows_key, swept_before(swept[0]["at"])) if rows_key is not None else None
     covered_from: int | None = first[0]["seq"] if first else None
     secret = vault.shared("verify-cursor")
-    if cursor is not None:
-        resume(read_cursor(cursor, secret, walk.tenant_id), walk, rows)
-    finished = await _walk_batches(open_transaction, walk, rows, total, on_progress, count)
+    if request.cursor is not None:
+        resume(read_cursor(request.cursor, secret, walk.tenant_id), walk, rows)
+    finished = await _walk_batches(open_transaction, walk, rows, total, on_progress, request.count)
     await walk.explain_mismatches(open_transaction)
     if not finished:
         return walk.result(rows, cursor=state_of(walk, rows).text(secret), covered_from=covered_from)
@@ -141,7 +152,7 @@ async def verify(
         if rows is not None:
             await rows.compare(tx, [one async for one in every_row_list(tx, seq, n, batches=False)])
             walk.breaks += await rows.breaks(tx, BREAKS_SHOWN + 1)
-        if exported is not None and (mismatch := await _check_head(tx, key, exported)) is not None:
+        if request.head is not None and (mismatch := await _check_head(tx, key, request.head)) is not None:
             walk.breaks.append(mismatch)
     return walk.result(rows, unsealed=unsealed, covered_from=covered_from)
 
@@ -213,12 +224,7 @@ class _ChainWalk:
         self.mismatches = Mismatches()
 
     def result(
-        self,
-        rows: RowCheck | None,
-        *,
-        unsealed: int = 0,
-        cursor: str | None = None,
-        covered_from: int | None = None,
+        self, rows: RowCheck | None, *, unsealed: int = 0, cursor: str | None = None, covered_from: int | None = None
     ) -> Verification:
         """The result of the verification so far."""
         return Verification(
@@ -252,24 +258,14 @@ def state_of(walk: _ChainWalk, rows: RowCheck | None) -> VerifyState:
     """The state to go on from later."""
     last = walk.last
     assert last is not None, "at least one batch was checked"
-    suspects = rows.suspects if rows is not None else {}
-    return VerifyState(
-        tenant_id=walk.tenant_id,
-        number=last.number,
-        hash=last.hash,
-        end=last.last,
-        events=walk.events,
-        batches=walk.batches,
-        breaks=walk.breaks[: BREAKS_SHOWN + 1],
-        more=walk.more,
-        until=rows.until if rows is not None else None,
+    state = {name: getattr(walk, name) for name in ("tenant_id", "events", "batches", "more")}
+    state |= {"number": last.number, "hash": last.hash, "end": last.last, "breaks": walk.breaks[: BREAKS_SHOWN + 1]}
+    if rows is not None:
+        suspects = [(*row, one.version, one.lasting, one.losing, one.seq) for row, one in rows.suspects.items()]
         # The unary plus leaves out zero counts.
-        listed=+rows.listed if rows is not None else {},
-        left=+rows.left if rows is not None else {},
-        suspects=[(*row, one.version, one.lasting, one.losing, one.seq) for row, one in suspects.items()],
-        rows=rows.rows if rows is not None else 0,
-        rows_more=rows.more if rows is not None else False,
-    )
+        state |= {"until": rows.until, "listed": +rows.listed, "left": +rows.left, "suspects": suspects}
+        state |= {"rows": rows.rows, "rows_more": rows.more}
+    return VerifyState.model_validate(state)
 
 
 def resume(at: VerifyState, walk: _ChainWalk, rows: RowCheck | None) -> None:

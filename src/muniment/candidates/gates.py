@@ -1,7 +1,7 @@
 """The gates of the candidate stage, in their order; the first that refuses decides (CAN-4).
 
 Each is a pure function from a candidate and its circumstances to the candidate as it goes on and a decision with
-reasons. A gate that raises refuses (ERR-5). The first gates need the candidate and the pack alone; the last ones also
+reasons. A gate that raises refuses (ERR-5). The first gates need the candidate and the pack only; the last ones also
 what the database knows, which is read only for candidates that passed the first, in their redacted form.
 """
 
@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from muniment.candidates.rules import compared_as, matching_flags, strings
+from muniment.candidates.rules import matching_flags, strings
 from muniment.consent import rules as consents_policy
-from muniment.contradictions.rules import Comparison, normal
+from muniment.contradictions.rules import Comparison, may_be_about_one, normal
 from muniment.language.assertion import relate
 from muniment.language.instructions import suspicion
 from muniment.language.redaction import redactor_of
@@ -27,8 +27,7 @@ _WORD_BREAKS = re.compile(r"[_.:\-/\s]+")
 _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
 
 
-@dataclass(frozen=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A rejected candidate that a new one may repeat, and how similar their texts are."""
 
     proposal_id: str
@@ -269,15 +268,13 @@ def repeats_rejected(candidate: Candidate, rejected: Candidate, similarity: floa
     if rejected.scope.user_id not in (None, candidate.scope.user_id):
         return False
     if fingerprint(candidate) == fingerprint(rejected):
-        return candidate.on_key or _same_subject(candidate, rejected, by)
+        return candidate.on_key or may_be_about_one(candidate, rejected, by)
     if candidate.on_key and rejected.on_key:
         if (candidate.entity, candidate.predicate) != (rejected.entity, rejected.predicate):
             return False
-    elif not _same_subject(candidate, rejected, by) or "evidence_link" in (candidate.write_class, rejected.write_class):
+    elif not may_be_about_one(candidate, rejected, by) or "evidence_link" in (
+        candidate.write_class,
+        rejected.write_class,
+    ):
         return False
     return relate(candidate.text, rejected.text, similarity, by.thresholds, by.judge).verdict == "same"
-
-
-def _same_subject(one: Candidate, other: Candidate, by: Comparison) -> bool:
-    first, second = (compared_as(fact, by.user_namespace) for fact in (one, other))
-    return first is None or second is None or first == second

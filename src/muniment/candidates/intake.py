@@ -10,14 +10,14 @@ from datetime import datetime
 
 from anyio.lowlevel import checkpoint
 
-from muniment.candidates import neighbours as nearby
 from muniment.candidates import store as candidates
 from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, Rejected, pass_gates
-from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer
 from muniment.candidates.rules import Draft, Refused, tier_for, vouched_for_extractor
 from muniment.candidates.store import SLICE
 from muniment.context import FabricContext
+from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, compare
+from muniment.contradictions.store import EmbeddedCandidate, TextComparer
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Transaction
 from muniment.model.candidate import Refusal
@@ -39,7 +39,7 @@ class Screened:
 async def screen(
     drafts: Sequence[Draft], comparer: TextComparer, pack: Pack, now: datetime
 ) -> tuple[list[Screened], list[Refused]]:
-    """Pass the gates that need the candidate and the pack alone; what passes is redacted from here on."""
+    """Pass the gates that need the candidate and the pack only; what passes is redacted from here on."""
     passed: list[Draft] = []
     refused: list[Refused] = []
     for draft in drafts:
@@ -123,15 +123,9 @@ class IntakeDecision:
         refusals = await candidates.record_refusals(tx, self.refused, keep=edit_of is None)
         # Nothing of a refused edit is stored.
         await candidates.store_names(tx, self.context.vault, kept, self.refused if edit_of is None else ())
-        entries = [
-            review.Entry(
-                draft.candidate, draft.capture.observed_at, compared, draft.reopens, draft.capture.run_id, draft.audits
-            )
-            for draft, compared in self.passed
-        ]
-        auto = any(self.pack.policy_for(entry.candidate.write_class).approval == "auto" for entry in entries)
+        auto = any(self.pack.policy_for(draft.candidate.write_class).approval == "auto" for draft in kept)
         suspended = await review.suspended_classes(tx) if auto else frozenset[WriteClass]()
-        return await review.enqueue(tx, entries, self.pack, edit_of=edit_of, suspended=suspended), refusals
+        return await review.enqueue(tx, self.passed, self.pack, edit_of=edit_of, suspended=suspended), refusals
 
 
 @dataclass(frozen=True)
@@ -182,7 +176,7 @@ class Intake:
                 one.embedded, self.comparer, await self.context.vault.tenant_data_key(tx)
             )
             reads.append(candidates.rejections_query([one.embedded], hashes, self.pack, tx.now))
-            reads += nearby.neighbour_queries(one.embedded, self.comparer, self.pack)
+            reads += contradictions.neighbour_queries(one.embedded, self.comparer, self.pack)
         await tx.prefetch(*reads)
 
     @with_span("gates")
@@ -190,7 +184,7 @@ class Intake:
         """Pass the other gates, and compare what passed with what is promoted."""
         vault, pack = self.context.vault, self.pack
         screened, refused = await pass_last_gates(tx, vault, self.screened, self.comparer, pack)
-        found = await nearby.neighbours(tx, vault, [one.embedded for one in screened], self.comparer, pack)
+        found = await contradictions.neighbours(tx, vault, [one.embedded for one in screened], self.comparer, pack)
         passed: list[tuple[Draft, Compared]] = []
         for number, (one, around) in enumerate(zip(screened, found, strict=True), 1):
             candidate = one.draft.candidate

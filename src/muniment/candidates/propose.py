@@ -1,8 +1,6 @@
 """Proposing a typed fact: captured, through the gates and into the queue, in one transaction (CAN-8)."""
 
-from muniment.audit import provenance_store as trail
 from muniment.candidates import store as candidates
-from muniment.candidates.consolidation import mark_done
 from muniment.candidates.intake import Intake
 from muniment.candidates.rules import draft_facts
 from muniment.capture import store as captures
@@ -39,7 +37,7 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
         if receipt.repeated:
             return await _submitted_before(context, tx, receipt.capture_id)
-        mark_done(tx, ids)
+        candidates.mark_done(tx, ids)
         proposals, refusals = await decision.with_capture(as_captured(item, author, receipt, pack)).enqueue(tx)
         if refusals:
             return refusals[0]
@@ -54,7 +52,7 @@ async def submitted_under(
     """Return the result of the correction that this author proposed for that memory under the idempotency key."""
     whose = {"principal": author.id, "principal_kind": author.kind}
     for row in await tx.rows("capture.claimed_keys", keys=[key], **whose):
-        capture = await trail.capture(tx, context.vault, row["capture_id"], context.archives)
+        capture = await captures.read_one(tx, context.vault, row["capture_id"], context.archives)
         fact = capture.content.fact if capture is not None and capture.content is not None else None
         if capture is not None and fact is not None and (capture.author, fact.corrects) == (author.id, corrects):
             return await _submitted_before(context, tx, capture.capture_id)
@@ -62,25 +60,21 @@ async def submitted_under(
 
 
 async def _submitted_before(context: FabricContext, tx: Transaction, capture_id: str) -> Submission | Refusal:
-    ids = await review.of_capture(tx, capture_id)
-    if ids:
-        return Submission.of((await review.load(tx, context.vault, ids[0])).proposal)
-    refusals = await candidates.refusals_of(tx, capture_id)
-    if not refusals:
+    if (proposed := await tx.row("review.of_capture", capture_id=capture_id)) is not None:
+        return Submission.of((await review.load(tx, context.vault, proposed["proposal_id"])).proposal)
+    if (refused := await tx.row("candidate.refusals", capture_id=capture_id)) is None:
         raise NotFound("what was proposed with this idempotency key is gone", field="idempotency_key")
-    return refusals[0]
+    return Refusal(**refused)
 
 
 def as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:
     """Build the capture that an input becomes."""
     return Capture(
-        capture_id=receipt.capture_id,
+        **{name: getattr(receipt, name) for name in ("capture_id", "seq", "captured_at")},
         tenant_id=author.tenant_id,
-        seq=receipt.seq,
         author=author.id,
         source=author.kind,
         observed_at=item.observed_at or receipt.captured_at,
-        captured_at=receipt.captured_at,
         pack=pack.ref,
         ontology_version=pack.meta.ontology_version,
         vouched=vouched_for(author, item),

@@ -18,6 +18,7 @@ from muniment.model.candidate import Candidate, GateName, Scope
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.decision import Decision
 from muniment.model.fields import EVIDENCE_LIMIT, Source, Tier, WriteClass
+from muniment.model.ids import is_ceid
 from muniment.model.promoted import PromotedMemory
 from muniment.model.speakers import TOOL, USER
 from muniment.pack import Pack
@@ -57,10 +58,31 @@ def uncalibrated_confidence(raw: float, pack: Pack) -> float:
 def compared_as(fact: Candidate | PromotedMemory, namespace: str) -> str | None:
     """Return whom a plain text is about for comparisons; texts about two different subjects are not compared.
 
-    None where that is only the run's own user: what is said in a user's runs may be about anything.
+    None if that is only the run's own user: what is said in a user's runs may be about anything.
     """
     user_id, whom = fact.scope.user_id, fact.entity or fact.subject
     return None if user_id is not None and whom == fact.subject == f"{namespace}:{user_id}" else whom
+
+
+# ---- names: whom the value of a fact names, so that an erasure finds it (ERA-5) ----
+
+# Entities noted for one value; a longer list is a payload, and is found by the name search.
+MOST_IN_VALUE = 256
+_HASH_DIGITS = 32
+
+# A hash under a key.
+Digest = Callable[[bytes], bytes]
+
+
+def hashed_name(digest: Digest, ceid: str) -> str:
+    """Return a name in a value as it is stored: a hash under the tenant's own key."""
+    return "#" + digest(b"name\0" + ceid.encode()).hex()[:_HASH_DIGITS]
+
+
+def names_in_value(candidate: Candidate) -> list[str]:
+    """Return the entities that the value of a fact names, each once, without the one that the fact is about."""
+    found = (text for text in strings(candidate.value) if text != candidate.entity and is_ceid(text))
+    return list(dict.fromkeys(found))[:MOST_IN_VALUE]
 
 
 # ---- flags: what a pack always sends to a person (`flag_for_review`) ----
@@ -68,11 +90,12 @@ def compared_as(fact: Candidate | PromotedMemory, namespace: str) -> str | None:
 
 def matching_flags(candidate: Candidate, pack: Pack) -> tuple[FlagRule, ...]:
     """Return the flag rules that match a candidate's predicate, and its text, value or evidence."""
-    rules = pack.memory_layer.flag_for_review
+    texts = (candidate.text, *strings(candidate.value), *candidate.evidence_refs)
     return tuple(
-        one
-        for one in rules
-        if _matches_predicate(candidate.predicate, one.predicate) and _matches_text(candidate, one.pattern)
+        rule
+        for rule in pack.memory_layer.flag_for_review
+        if _matches_predicate(candidate.predicate, rule.predicate)
+        and (rule.pattern is None or any(compiled(rule.pattern).search(text) for text in texts))
     )
 
 
@@ -82,11 +105,6 @@ def _matches_predicate(predicate: str | None, pattern: str | None) -> bool:
     if predicate is None:
         return False
     return predicate.startswith(pattern[:-1]) if pattern.endswith("*") else predicate == pattern
-
-
-def _matches_text(candidate: Candidate, pattern: str | None) -> bool:
-    texts = (candidate.text, *strings(candidate.value), *candidate.evidence_refs)
-    return pattern is None or any(compiled(pattern).search(text) for text in texts)
 
 
 # ---- routing: tier, priority, review deadline and lifetime ----
@@ -214,8 +232,6 @@ _HEADS = frozenset({"likes", "prefers", "favourite", "allergic", "wants", "name"
 
 # An extractor's name, and a fact that it read in a capture.
 Found = tuple[str, Extracted]
-# A hash under a key.
-Digest = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True)
@@ -308,40 +324,27 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
     assert content is not None
     vouched = vouched_for_extractor(capture, extractor)
     return Candidate(
+        **{name: getattr(capture, name) for name in ("tenant_id", "capture_id", "author", "source")},
+        **{name: getattr(fact, name) for name in ("write_class", "entity", "predicate", "value", "corrects")},
         candidate_id=candidate_id,
-        tenant_id=capture.tenant_id,
-        capture_id=capture.capture_id,
-        author=capture.author,
-        source=capture.source,
-        write_class=fact.write_class,
-        entity=fact.entity,
-        predicate=fact.predicate,
-        value=fact.value,
         text=fact.text or fact_text(fact),
         evidence_refs=tuple(dict.fromkeys((*content.evidence_refs, *read.evidence_refs)))[:EVIDENCE_LIMIT],
         raw_confidence=fact.confidence,
         confidence=uncalibrated_confidence(fact.confidence, pack),
         classification=_higher_label(capture.classification, read.classification, pack),
         subject=subject_of(capture.subject, capture.user_id, pack),
-        scope=Scope(
-            user_id=capture.user_id,
-            session_id=capture.session_id,
-            workflow_id=capture.workflow_id,
-            intent_id=capture.intent_id,
-            qualifiers=capture.qualifiers,
-        ),
+        scope=Scope(**{name: getattr(capture, name) for name in Scope.model_fields if name != "required"}),
         trust=trust_of_source(capture.source, vouched, pack),
         extractor=extractor,
         claimed_by=f"{capture.author} {class_of_source(capture.source, vouched)} {extractor}",
         flags=("user_correction",) if read.user_correction and vouched == USER else (),
-        corrects=fact.corrects,
     )
 
 
 def vouched_for_extractor(capture: Capture, extractor: str) -> str | None:
     """Return what the author's credential vouches for in the facts that an extractor read in the capture.
 
-    A user's message may quote others. The rules for messages read the user's own words alone; what any other
+    A user's message may quote others. The rules for messages read the user's own words only; what any other
     extractor reads there counts as the author's word.
     """
     if capture.vouched != USER or capture.kind != "message" or extractor == MESSAGES or only_own_words(capture):

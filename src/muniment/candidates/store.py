@@ -8,23 +8,24 @@ from typing import Any
 from anyio.lowlevel import checkpoint
 from psycopg.types.json import Jsonb
 
-from muniment.audit import provenance_store as trail
 from muniment.candidates.gates import Rejected, fingerprint
-from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer
 from muniment.candidates.rules import (
     Draft,
     Point,
     Refused,
     calibrated,
     dump_points,
+    hashed_name,
     load_points,
+    names_in_value,
     reset_candidate,
     uncalibrated_confidence,
 )
+from muniment.capture import store as captures
+from muniment.contradictions.store import EmbeddedCandidate, TextComparer
 from muniment.database.rows import candidate_of, consent_of, fact_content
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
-from muniment.erasure.rules import hashed_name, names_in_value
 from muniment.errors import SealBroken
 from muniment.language.embedding.bands import bands
 from muniment.model.candidate import Candidate, Refusal
@@ -61,13 +62,13 @@ async def redraft(
     Each reopens its proposal; with `audits` it is a sample of the memory that its proposal became.
     """
     capture_ids = sorted({one.proposal.candidate.capture_id for one in proposals})
-    captures = await trail.captures(tx, vault, capture_ids)
+    found = await captures.read(tx, vault, capture_ids)
     ordinals = await next_ordinals(tx, capture_ids)
     ids = iter(new_ids(tx, len(proposals)))
     drafts: list[Draft] = []
     for one in proposals:
         old, proposal_id = one.proposal.candidate, one.proposal.proposal_id
-        capture = captures.get(old.capture_id)
+        capture = found.get(old.capture_id)
         if capture is None or not one.row["content"] or (audits is not None and capture.content is None):
             continue
         candidate, ordinal = reset_candidate(old, next(ids), capture, pack), ordinals[old.capture_id]
@@ -150,6 +151,12 @@ def _row(draft: Draft, keys: dict[str, SubjectKey], number: int) -> dict[str, An
     }
 
 
+def mark_done(tx: Transaction, capture_ids: Iterable[str], numbers: Mapping[str, int] | None = None) -> None:
+    """Mark captures as consolidated: for the first time, or for the number in `numbers`."""
+    known = numbers or {}
+    tx.defer_many("candidate.mark_done", [(one, known.get(one, 1)) for one in capture_ids])
+
+
 async def record_refusals(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> list[Refusal]:
     """Return the refusals of drafts; `keep` records them: capture, gate, reason and time, no content (CAN-5)."""
     made: list[Refusal] = []
@@ -176,11 +183,6 @@ async def record_refusals(tx: Transaction, refused: Sequence[Refused], *, keep: 
             **({"rejection": refusal.rejection} if refusal.rejection else {}),
         )
     return made
-
-
-async def refusals_of(tx: Transaction, capture_id: str) -> list[Refusal]:
-    """Return the refusals of a capture's facts."""
-    return [Refusal(**row) for row in await tx.rows("candidate.refusals", capture_id=capture_id)]
 
 
 def consents_query(candidates: Iterable[Candidate]) -> list[NamedStatement]:

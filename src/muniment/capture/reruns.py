@@ -7,13 +7,13 @@ import psycopg
 
 from muniment.archives import store as archived
 from muniment.archives.folder import Archives
-from muniment.audit import provenance_store as trail
+from muniment.capture import store
 from muniment.database import cursors
+from muniment.database.locks import block_erasures
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.model.capture_history import (
+from muniment.model.capture import (
     CaptureEntry,
     CaptureHistory,
     ConsolidationEntry,
@@ -25,11 +25,11 @@ from muniment.model.context import Principal
 
 REFUSALS_SHOWN = 100
 _REFUSAL_ID = re.compile(r"(.{1,200})\.(\d{1,9})\.(\d{1,9})")
-_NO_CAPTURE = "no such capture"
+_NO_CAPTURE, _WAITS = "no such capture", "waits to be consolidated already"
 
 
 async def captures(
-    tx: Transaction, wanted: dict[str, Any], *, in_archives: bool, every: bool, count: int, after: str | None
+    tx: Transaction, filters: dict[str, Any], *, in_archives: bool, every: bool, count: int, after: str | None
 ) -> list[CaptureEntry]:
     """List captures, the latest first; without `every` only those that a proposal or a refusal came from.
 
@@ -37,7 +37,7 @@ async def captures(
     """
     place = await cursors.page_start(tx, "history.place", after, latest_first=True)
     statement = "history.archived" if in_archives else "history.list"
-    rows = await tx.rows(statement, **wanted, **place, count=count, all=every)
+    rows = await tx.rows(statement, **filters, **place, count=count, all=every)
     return [CaptureEntry.model_validate({**row, "consolidations": row["consolidations"] or 0}) for row in rows]
 
 
@@ -54,7 +54,7 @@ async def history(tx: Transaction, vault: Vault, archives: Archives, capture_id:
         raise NotFound(_NO_CAPTURE, field="capture_id")
     capture = None
     if every or not in_archives:
-        capture = await trail.capture(tx, vault, capture_id, archives if every else None)
+        capture = await store.read_one(tx, vault, capture_id, archives if every else None)
     consolidations, proposals = await tx.gather(
         ("history.consolidations", {"capture_id": capture_id}), ("history.proposals", {"capture_id": capture_id})
     )
@@ -69,23 +69,20 @@ async def history(tx: Transaction, vault: Vault, archives: Archives, capture_id:
     )
 
 
-async def refusals(tx: Transaction, wanted: dict[str, Any], *, count: int, after: str | None) -> list[RefusalEntry]:
+async def refusals(tx: Transaction, filters: dict[str, Any], *, count: int, after: str | None) -> list[RefusalEntry]:
     """List refusals, the latest first; raises `NotFound` for an unknown `after`."""
     none: dict[str, Any] = {"gate": None, "reason": None, "since": None, "capture_id": None, "only_latest": False}
     position = await _refusal_position(tx, after)
-    rows = await tx.rows("history.refusals", **none | wanted, **position, count=count)
-    return [RefusalEntry(**row, refusal_id=_refusal_id(row)) for row in rows]
-
-
-def _refusal_id(row: Row) -> str:
-    return f"{row['capture_id']}.{row['consolidation']}.{row['ordinal']}"
+    rows = await tx.rows("history.refusals", **none | filters, **position, count=count)
+    named = (f"{row['capture_id']}.{row['consolidation']}.{row['ordinal']}" for row in rows)
+    return [RefusalEntry(**row, refusal_id=refusal_id) for row, refusal_id in zip(rows, named, strict=True)]
 
 
 async def _refusal_position(tx: Transaction, after: str | None) -> dict[str, Any]:
     if after is None:
         return {"seq": LATEST, "after_capture": "", "after_ordinal": 0}
     if (parts := _REFUSAL_ID.fullmatch(after)) is None or max(int(parts[2]), int(parts[3])) >= 2**31:
-        raise InvalidInput("expected the refusal_id of the last of the page before", field="after")
+        raise InvalidInput("expected the refusal_id of the last entry of the previous page", field="after")
     named = {"capture_id": parts[1], "consolidation": int(parts[2]), "ordinal": int(parts[3])}
     row = await tx.row("history.refusal_place", **named)
     if row is None:
@@ -96,7 +93,7 @@ async def _refusal_position(tx: Transaction, after: str | None) -> dict[str, Any
 async def order(tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason) -> Rerun:
     """Order another consolidation of a capture, and log it; a parked capture is tried again instead.
 
-    Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived; of two orders at once one
+    Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived; of two orders at once one
     wins.
     """
     await archived.block_archiving(tx)
@@ -108,35 +105,29 @@ async def order(tx: Transaction, principal: Principal, capture_id: str, reason: 
         raise Conflict("is in an archive: what is archived cannot be run again", field="capture_id")
     if row["erased"]:
         raise Conflict("its content was erased: there is nothing to run again", field="capture_id")
-    number = (
-        await _unpark(tx, capture_id)
-        if row["parked_at"] is not None
-        else await _order_again(tx, principal, capture_id, reason, row)
-    )
+    if row["parked_at"] is None:
+        number = await _order_again(tx, principal, capture_id, reason, row)
+    else:
+        unparked = await tx.row("history.unpark", capture_id=capture_id)
+        number = unparked["number"] if unparked is not None else None
+    if number is None:
+        raise Conflict(_WAITS, field="capture_id")
     tick = await tx.tick()
     tx.emit("memory.rerun", principal.id, capture_id=capture_id, number=number, reason=reason)
     return Rerun(capture_id=capture_id, number=number, reason=reason, by=principal.id, ordered_at=tick.at)
 
 
-async def _unpark(tx: Transaction, capture_id: str) -> int:
-    row = await tx.row("history.unpark", capture_id=capture_id)
-    if row is None:
-        raise _already_waits()
-    return row["number"]
-
-
-async def _order_again(tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason, row: Row) -> int:
+async def _order_again(
+    tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason, row: Row
+) -> int | None:
+    """Order a capture's next consolidation and return its number; None if the capture already waits for one."""
     if row["waits"] or row["done"] is None:
-        raise _already_waits()
+        return None
     number, tick = row["done"] + 1, await tx.tick()
     try:
         which = {"capture_id": capture_id, "number": number}
         await tx.do("history.order", **which, seq=tick.seq, at=tick.at, by=principal.id, reason=reason)
         await tx.do("history.wait_again", **which, captured_seq=row["seq"], holder=row["holder"])
     except psycopg.errors.UniqueViolation as error:
-        raise _already_waits() from error
+        raise Conflict(_WAITS, field="capture_id") from error
     return number
-
-
-def _already_waits() -> Conflict:
-    return Conflict("waits to be consolidated already", field="capture_id")

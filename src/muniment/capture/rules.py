@@ -1,6 +1,5 @@
 """Rules of the capture stage: what a capture takes and how it is checked, who vouches for it, and whom it is about."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -27,10 +26,10 @@ from muniment.model.fields import (
     build,
     build_many,
 )
-from muniment.model.ids import CEID_PATTERN, holds_card_number
+from muniment.model.ids import holds_card_number, is_ceid
+from muniment.model.inputs import Passed, VerbInput
 from muniment.model.speakers import CHANNEL, TOOL, USER
 from muniment.pack import Pack
-from muniment.verbs.inputs import Passed, VerbInput
 
 # ---- sources: what a credential vouches for in a capture and in its facts (ISO-8) ----
 
@@ -73,15 +72,13 @@ def class_of_source(source: Source, vouched: str | None) -> str:
 
 # ---- subjects: a user is the subject `namespace:id` of the pack's namespace ----
 
-_CEID = re.compile(CEID_PATTERN)
-
 
 def user_subject(user_id: str | None, pack: Pack) -> str | None:
     """Return the CEID of a user; None without a user, and for an id that no CEID can hold (CAP-12)."""
     if user_id is None:
         return None
     ceid = f"{pack.identity.user_namespace}:{user_id}"
-    return ceid if _CEID.fullmatch(ceid) and not holds_card_number(user_id) else None
+    return ceid if is_ceid(ceid) and not holds_card_number(user_id) else None
 
 
 def subject_of(subject: str | None, user_id: str | None, pack: Pack) -> str | None:
@@ -135,12 +132,12 @@ _FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "dec
 _CAPTURES: TypeAdapter[list[CaptureInput]] = TypeAdapter(Annotated[list[CaptureInput], Field(fail_fast=True)])
 # The fields that are checked here, before pydantic checks the rest.
 _CHECKED_HERE = frozenset({"fact", "user_id"})
-# `corrects` is set by `correct` alone.
+# `corrects` is set only by `correct`.
 _OF_FACT = frozenset(TypedFact.model_fields) - {"corrects"}
 
 
 def run_fields(asker: Asker) -> dict[str, Any]:
-    """What a run context tells of everything captured in it; an end user captures for itself alone."""
+    """Return the fields of a run context that everything captured in it gets; an end user captures only for itself."""
     if not isinstance(asker, RunContext):
         own = isinstance(asker, Principal) and asker.kind == "end_user"
         return {"user_id": asker.id} if own else {}
@@ -148,7 +145,7 @@ def run_fields(asker: Asker) -> dict[str, Any]:
 
 
 def capture_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:
-    """Check a capture; what the run tells is filled in where the caller does not say otherwise."""
+    """Check a capture; fields of the run are filled in unless the caller sets them."""
     return build(CaptureInput, _filled(known, fields))
 
 
@@ -158,10 +155,10 @@ def capture_inputs(
     """Check many captures; an error names the item, counted from `first`."""
     checked_here = _CHECKED_HERE if known.get("user_id") is not None else {"fact"}
     if all(type(item) is dict and checked_here.isdisjoint(item) for item in items):
-        given: list[Mapping[str, Any]] = [{**known, **item} for item in items]
+        filled: list[Mapping[str, Any]] = [{**known, **item} for item in items]
     else:
-        given = [_filled_at(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]
-    return build_many(CaptureInput, _CAPTURES, given, within=within, first=first)
+        filled = [_filled_at(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]
+    return build_many(CaptureInput, _CAPTURES, filled, within=within, first=first)
 
 
 def _filled_at(known: dict[str, Any], fields: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -186,9 +183,9 @@ def _filled(known: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def proposal_input(known: dict[str, Any], fields: Mapping[str, Any], *, corrects: str | None = None) -> CaptureInput:
     """Check a proposal: the typed fact within its capture."""
-    given = _filled(known, fields)
-    stated = {name: given.pop(name) for name in list(given) if name in _OF_FACT}
+    filled = _filled(known, fields)
+    stated = {name: filled.pop(name) for name in list(filled) if name in _OF_FACT}
     fact = build(TypedFact, stated | {"corrects": corrects})
-    if "payload" in given:
+    if "payload" in filled:
         raise InvalidInput("is not a known field", field="payload")
-    return build(CaptureInput, {"kind": "statement"} | given | {"fact": fact})
+    return build(CaptureInput, {"kind": "statement"} | filled | {"fact": fact})

@@ -9,13 +9,16 @@ from typing import Any
 from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
+from muniment.archives import store as archived
+from muniment.archives.folder import Archives
 from muniment.capture.rules import vouched_for
 from muniment.database.row_lists import AT_MOST
+from muniment.database.rows import capture_of, open_contents
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Tick, Transaction
 from muniment.errors import IdempotencyConflict, InvalidInput, UnknownLabel
 from muniment.language.redaction import holds_personal_data
-from muniment.model.capture import CaptureInput, Receipt, holder_of
+from muniment.model.capture import Capture, CaptureInput, Receipt, holder_of
 from muniment.model.context import Principal
 from muniment.model.fields import PERSONAL
 from muniment.model.ids import make_ids
@@ -197,6 +200,25 @@ async def _claim(
                 continue  # It may be another principal's, of whom nothing is revealed.
             known[index] = Receipt(row["capture_id"], row["seq"], row["captured_at"], repeated=True)
     return known, same
+
+
+async def read(
+    tx: Transaction, vault: Vault, capture_ids: Sequence[str], archives: Archives | None = None
+) -> dict[str, Capture]:
+    """Read captures, opened, by id; from the archives too, if they are passed.
+
+    A new candidate may rest only on a capture in the database: its caller passes no archives.
+    """
+    rows = await tx.rows("capture.some", capture_ids=list(capture_ids))
+    if archives is not None and (elsewhere := sorted({*capture_ids} - {row["capture_id"] for row in rows})):
+        rows = rows + await archived.rows(tx, archives, elsewhere)
+    contents = await open_contents(tx, vault, "captures", "capture_id", rows)
+    return {row["capture_id"]: capture_of(row, content) for row, content in zip(rows, contents, strict=True)}
+
+
+async def read_one(tx: Transaction, vault: Vault, capture_id: str, archives: Archives | None = None) -> Capture | None:
+    """Read one capture, opened; None if it is not there any more."""
+    return (await read(tx, vault, [capture_id], archives)).get(capture_id)
 
 
 def _check_same_content(prepared: Prepared, index: int, digest: bytes, earlier: bytes) -> None:

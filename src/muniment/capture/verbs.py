@@ -14,12 +14,20 @@ from muniment.context import FabricContext
 from muniment.database.sealing import KeysMissing
 from muniment.errors import InvalidInput
 from muniment.model.candidate import GateName
-from muniment.model.capture import Receipt, Receipts
-from muniment.model.capture_history import CaptureEntry, CaptureHistory, CaptureState, RefusalEntry, Rerun, RerunReason
+from muniment.model.capture import (
+    CaptureEntry,
+    CaptureHistory,
+    CaptureState,
+    Receipt,
+    Receipts,
+    RefusalEntry,
+    Rerun,
+    RerunReason,
+)
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import CaptureKind, Ceid, Instant, Name, Source
+from muniment.model.inputs import Listing, VerbInput, check_whole_number
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, VerbInput, check_whole_number
 
 BATCH_LIMIT = 10_000
 # Captures that are checked between two event-loop checkpoints.
@@ -39,7 +47,7 @@ _NOT_IN_THE_INDEX = ("source", "session_id", "run_id")
     custom_route=True,
 )
 async def capture(context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal) -> Receipt:
-    """Write down one thing that happened. It is committed when this returns."""
+    """Capture one thing that was said, observed or decided. It is committed when this returns."""
     item = capture_input(run_fields(asker), fields)
     prepared = captures.Prepared(await context.pack_for(asker), context.now())
     prepared.add([item])
@@ -61,14 +69,14 @@ async def capture(context: FabricContext, asker: Asker, fields: Mapping[str, Any
 async def capture_many(
     context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal
 ) -> list[Receipt]:
-    """Write down many captures, all or none, in one transaction. The receipts are in the order of the items."""
+    """Write many captures, all or none, in one transaction. The receipts are in the order of the items."""
     items: Sequence[Mapping[str, Any]] = fields["items"]
     if not isinstance(items, Sequence) or isinstance(items, str | bytes):
         raise InvalidInput("expected a list of captures", field="captures")
     check_whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
     prepared = captures.Prepared(await context.pack_for(asker), context.now(), batch=True)
     known = run_fields(asker)
-    # Checking a batch is computation alone: one batch at a time, in slices, so that other calls do not wait for many.
+    # Checking a batch is only computation: one batch at a time, in slices, so that other calls do not wait for many.
     async with context.batch_check:
         for first in range(0, len(items), _SLICE):
             prepared.add(capture_inputs(known, items[first : first + _SLICE], within="captures", first=first))
@@ -98,7 +106,7 @@ class CaptureFilters(VerbInput):
     run_id: Name | None = None
     since: Instant | None = Field(None, description="captured at that moment or later")
     until: Instant | None = Field(None, description="captured before that moment")
-    state: CaptureState | None = Field(None, description="archived captures are listed with `archived` alone")
+    state: CaptureState | None = Field(None, description="archived captures are listed only with `archived`")
 
 
 class ListCaptures(Listing, CaptureFilters):
@@ -118,8 +126,8 @@ async def list_captures(context: FabricContext, reader: Principal, request: List
 
     They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`, and
     to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal or a
-    refusal. Archived captures are listed with the state `archived` alone.
-    `after` is the id of the last capture of the page before. Raises `NotFound`.
+    refusal. Archived captures are listed only with the state `archived`.
+    `after` is the id of the last capture of the previous page. Raises `NotFound`.
     """
     in_archives = request.state == "archived"
     for name in _NOT_IN_THE_INDEX if in_archives else ():
@@ -166,7 +174,7 @@ async def rerun(context: FabricContext, reviewer: Principal, request: RerunCaptu
     It passes the same gates, under the pack in force then. What was proposed from it before is not proposed again,
     whatever became of that; what was refused may pass now. A parked capture is taken up again. The worker, or
     `consolidate`, carries it out.
-    Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived.
+    Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived.
     """
     async with context.write_once(reviewer.tenant_id, "writer") as tx:
         return await reruns.order(tx, reviewer, request.capture_id, request.reason)
@@ -180,7 +188,7 @@ class RefusalFilters(VerbInput):
     since: Instant | None = Field(None, description="refused at that moment or later")
     capture_id: Name | None = None
     latest: Annotated[bool, Strict()] = Field(
-        False, description="only where the capture was not consolidated again since"
+        False, description="only refusals whose capture was not consolidated again since"
     )
 
 
@@ -202,7 +210,7 @@ async def list_refusals(context: FabricContext, reader: Principal, request: List
     Each refusal names its gate and its reason; the refused text is not kept.
 
     They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those whose
-    capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
+    capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
     """
     filters = {name: getattr(request, name) for name in RefusalFilters.model_fields}
     filters["only_latest"] = filters.pop("latest")

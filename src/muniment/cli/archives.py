@@ -7,14 +7,14 @@ import typer
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
 from muniment.cli.options import ASKER, flag, page_options
-from muniment.cli.output import Screen, counted, progress
+from muniment.cli.output import Screen, counted, table
 from muniment.model.archive import ArchiveCheck
 
 app = typer.Typer()
 _COLUMNS = "archive_id kind ontology_version captures last_at archived_at revision bytes dropped_at"
 
 
-@command(app, "archives", options=(*page_options(50), *ASKER), example="muniment archives --verify")
+@command(app, "archives", options=(*page_options(50), *ASKER))
 def archives(
     call: Call,
     verify: Annotated[bool, flag("--verify", "Read every file and compare it with the index and the log.")] = False,
@@ -30,21 +30,20 @@ def archives(
     limit, after = call.options["limit"], call.options["after"]
     with call.open() as fabric:
         found = fabric.archives(call.principal("auditor"), limit=limit, after=after)
-    call.show_page(found, lambda: Screen().records(_COLUMNS, found), limit=limit, key="archive_id", empty="no archives")
+    call.show_page(found, table(_COLUMNS), limit=limit, key="archive_id", empty="no archives")
 
 
 def _verify(call: Call) -> None:
-    with call.open() as fabric, progress("verifying", as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("verifying") as steps:
         found = fabric.verify_archives(
             call.principal("auditor"), on_progress=lambda done, of: steps.update(f"{done} of {of} archives")
         )
-    call.show(found, lambda: _draw_check(found))
+    call.show(found, _draw_check)
     if not found.ok:
         raise typer.Exit(FAILED)
 
 
-def _draw_check(found: ArchiveCheck) -> None:
-    screen = Screen()
+def _draw_check(screen: Screen, found: ArchiveCheck) -> None:
     words, style = ("the archives are intact", "bold green") if found.ok else ("the archives are broken", "bold red")
     kept = counted(found.archives - found.dropped, "archive")
     screen.line((words, style), f": {counted(found.captures, 'capture')} in {kept}, {found.dropped} dropped")

@@ -9,7 +9,7 @@ from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
 from muniment.cli.inputs import open_input, parse_json, write_file
 from muniment.cli.options import ASKER, flag
-from muniment.cli.output import Screen, counted, progress
+from muniment.cli.output import Screen, counted
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
 from muniment.model.chain import Break, Verification
@@ -22,23 +22,17 @@ _EVENTS_AT_ONCE = 50_000
 _LONGEST_CURSOR = 1_000_000
 
 
-@command(
-    app,
-    "verify",
-    options=ASKER,
-    example="muniment verify --head /mnt/elsewhere/head.json --export-head /mnt/elsewhere/head.json",
-)
+@command(app, "verify", options=ASKER)
 def verify(
     call: Call,
     head: Annotated[
-        Path | None, flag("--head", "FILE", "A head exported earlier, which must still be part of the chain.")
+        Path | None, flag("--head FILE", "A head exported earlier, which must still be part of the chain.")
     ] = None,
     export_head: Annotated[
-        Path | None, flag("--export-head", "FILE", "Write the head of the chain to this file if it is intact.")
+        Path | None, flag("--export-head FILE", "Write the head of the chain to this file if it is intact.")
     ] = None,
     resume: Annotated[
-        Path | None,
-        flag("--resume", "FILE", "Keep the position in this file, and continue there after an interruption."),
+        Path | None, flag("--resume FILE", "Keep the position in this file, and continue there after an interruption.")
     ] = None,
 ) -> None:
     """Verify that the event log, and the rows it covers, are unchanged.
@@ -48,7 +42,7 @@ def verify(
     """
     earlier = _read_head(head) if head is not None else None
     cursor = _read_cursor(resume) if resume is not None else None
-    with call.open() as fabric, progress("verifying", as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("verifying") as steps:
         while True:
             found = fabric.verify(
                 call.principal("auditor"),
@@ -64,7 +58,7 @@ def verify(
                 break
     if export_head is not None and found.ok and found.head is not None:
         write_file(export_head, found.head.model_dump_json() + "\n", "head")
-    call.show(found, lambda: _draw(found))
+    call.show(found, _draw)
     if found.clock_bound_s is None:
         call.note("this database sets no bound on clocks: events can be dated in its future")
     if export_head is not None and (not found.ok or found.head is None):
@@ -79,12 +73,10 @@ plain(
     draw=lambda screen, done: screen.line(f"{counted(done['sealed'], 'event')} sealed"),
     document=lambda sealed, _: {"sealed": sealed},
     doing="sealing",
-    example="muniment seal --tenant tenant_acme_prod",
 )
 
 
-def _draw(found: Verification) -> None:
-    screen = Screen()
+def _draw(screen: Screen, found: Verification) -> None:
     batches = f"{found.batches} batch{'' if found.batches == 1 else 'es'}"
     words, style = ("the chain is intact", "bold green") if found.ok else ("the chain is broken", "bold red")
     screen.line((words, style), f": {counted(found.events, 'event')} in {batches}, {found.unsealed} not sealed yet")

@@ -2,16 +2,17 @@
 
 import getpass
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
-from muniment.cli.inputs import parse_as_of, parse_pairs, parse_time
-from muniment.cli.options import CIRCUMSTANCES
-from muniment.cli.output import write_json, write_note
+from muniment.cli.inputs import parse_as_of, parse_pairs, parse_time, parse_value
+from muniment.cli.options import CIRCUMSTANCES, FACT, VALUE
+from muniment.cli.output import Draw, Progress, Screen, each, progress, write_json, write_note
 from muniment.cli.remote import Server
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal, Role, RunContext
@@ -75,14 +76,18 @@ class Call:
         if (server := vars(self).get("_server")) is not None:
             server.close()
 
-    def show(self, value: object, draw: Callable[[], None]) -> None:
+    def show(self, value: object, draw: Draw) -> None:
         """Write the result: as JSON, or drawn for people."""
         if self.as_json:
             write_json(value)
         else:
-            draw()
+            draw(Screen(), value)
 
-    def refuse(self, value: object, draw: Callable[[], None]) -> NoReturn:
+    def show_line(self, value: object, *lines: str) -> None:
+        """Write the result: as JSON, or these lines for people."""
+        self.show(value, lambda screen, _: each(Screen.line)(screen, lines))
+
+    def refuse(self, value: object, draw: Draw) -> NoReturn:
         """Write what policy refused, and end with the exit code of a refusal."""
         self.show(value, draw)
         raise typer.Exit(REFUSED)
@@ -92,7 +97,7 @@ class Call:
         if not self.as_json:
             write_note(message)
 
-    def show_page(self, found: Sequence[Any], draw: Callable[[], None], *, limit: int, key: str, empty: str) -> None:
+    def show_page(self, found: Sequence[Any], draw: Draw, *, limit: int, key: str, empty: str) -> None:
         """Write a page of a list, and say how to get the next one; `key` is the attribute that `--after` takes."""
         self.show(found, draw)
         self.note_page(found, limit=limit, key=key, empty=empty)
@@ -103,6 +108,10 @@ class Call:
             self.note(empty)
         elif len(found) >= limit:
             self.note(f"there may be more: {self.name} --after {getattr(found[-1], key)}")
+
+    def progress(self, what: str, total: int | None = None) -> AbstractContextManager[Progress]:
+        """Show the progress of long work, unless the result is JSON."""
+        return progress(what, total, as_json=self.as_json)
 
     def confirm(self, question: str, *, yes: bool) -> None:
         """Ask a person to confirm, unless `--yes` or `--json` was given; raises `typer.Abort`."""
@@ -216,13 +225,8 @@ class Call:
     def run(self) -> RunContext:
         """Return the run that the options describe."""
         options = self.options
-        optional: dict[str, Any] = {
-            "user_id": options["user"],
-            "session_id": options["session"],
-            "intent_id": options["intent"],
-            "workflow_id": options["workflow"],
-            "decision_key": options["decision_key"],
-            "pack": options["pack"],
+        named = ("user", "session", "intent", "workflow", "decision_key", "pack")
+        optional: dict[str, Any] = {_FIELD_NAMES.get(name, name): options[name] for name in named} | {
             "role": options["run_role"],
             "classification_allowed": options["allow"] and frozenset(cast("list[str]", options["allow"])),
             "speaks_for": self._speaks_for(),
@@ -261,15 +265,20 @@ class Call:
             "as_of": parse_as_of(options["as_of"]),
         }
 
+    def value(self) -> Any:
+        """Return the value of a fact, given as text or as JSON; None if there is none."""
+        return parse_value(self.options.get("value"), self.options.get("value_json"))
+
     def capture_fields(self, **fields: Any) -> dict[str, Any]:
-        """Return the circumstances of a capture and these fields, by the fabric's names; None is left out."""
-        options = {one.name: self.options.get(one.name) for one in CIRCUMSTANCES}
+        """Return the circumstances of a capture, its fact and these fields, by the fabric's names; None is left out."""
+        options = {one.name: self.options.get(one.name) for one in (*CIRCUMSTANCES, *FACT) if one not in VALUE}
         found = {name: value for name, value in options.items() if value not in (None, [])}
         if "qualifier" in found:
             found["qualifier"] = parse_pairs(cast("list[str]", found["qualifier"]), "qualifiers")
         if "observed_at" in found:
             found["observed_at"] = parse_time(found["observed_at"], "observed_at")
         named = {_FIELD_NAMES.get(name, name): value for name, value in found.items()}
+        fields["value"] = self.value()
         return named | {name: value for name, value in fields.items() if value is not None}
 
 

@@ -1,19 +1,16 @@
 """Captures and refusals: list captures, show one, consolidate one again, list refusals."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from muniment.cli.command import group, verb_command
-from muniment.cli.options import CaptureId, flag
+from muniment.cli.call import Call
+from muniment.cli.command import command, group
+from muniment.cli.options import ASKER, CaptureId, flag
 from muniment.cli.output import Screen, format_time
 from muniment.cli.plain import plain
-from muniment.model.capture_history import CaptureHistory, Rerun, RerunReason
-from muniment.model.context import Principal
-
-if TYPE_CHECKING:
-    from muniment.sync_verbs import Verbs
+from muniment.model.capture import CaptureHistory, RerunReason
 
 app = typer.Typer()
 captures = group(app, "captures", lists=True)
@@ -24,7 +21,6 @@ plain(
     "list",
     draw="capture_id captured_at kind state author source subject user_id proposed refused",
     empty="no captures",
-    example="muniment captures --capture-kind message --state refused --limit 20",
 )
 
 
@@ -50,38 +46,23 @@ def _draw_history(screen: Screen, found: CaptureHistory) -> None:
         screen.line(words, indent=4)
 
 
-plain(captures, "get", draw=_draw_history, example="muniment captures get cap_01a1de60")
+plain(captures, "get", draw=_draw_history)
 
 
-def _draw_rerun(screen: Screen, ordered: Rerun) -> None:
-    screen.line(f"{ordered.capture_id} waits for consolidation {ordered.number}")
-
-
-@verb_command(
-    captures,
-    "rerun",
-    "reviewer",
-    draw=_draw_rerun,
-    example="muniment captures rerun cap_01a1de60 --reason consent_changed",
-)
+@command(captures, "rerun", options=ASKER)
 def rerun(
-    fabric: "Verbs",
-    reviewer: Principal,
+    call: Call,
     capture_id: CaptureId,
     reason: Annotated[RerunReason, flag("--reason", "What has changed.")] = "requested",
-) -> Rerun:
+) -> None:
     """Have a capture consolidated again, after a consent, an extractor or the pack changed.
 
     It passes the same gates. Facts that were proposed from it before are not proposed again. The worker carries it out,
     or muniment consolidate.
     """
-    return fabric.captures.rerun(reviewer, capture_id, reason)
+    with call.open() as fabric:
+        ordered = fabric.captures.rerun(call.principal("reviewer"), capture_id, reason)
+    call.show_line(ordered, f"{ordered.capture_id} waits for consolidation {ordered.number}")
 
 
-plain(
-    app,
-    "refusals",
-    draw="capture_id at gate reason consolidation rejection",
-    empty="no refusals",
-    example="muniment refusals --gate consent --limit 20",
-)
+plain(app, "refusals", draw="capture_id at gate reason consolidation rejection", empty="no refusals")

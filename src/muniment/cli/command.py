@@ -1,7 +1,7 @@
 """How a function becomes a command: its parameters, the shared options, `--json` and an example in its help."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any, cast
 
@@ -9,13 +9,10 @@ import typer
 from typer.core import TyperGroup
 
 from muniment.cli.call import Call
-from muniment.cli.options import ASKER, JSON, NO_SERVER, Options
-from muniment.cli.output import Screen
+from muniment.cli.examples import EXAMPLES
+from muniment.cli.options import JSON, NO_SERVER, Options
 from muniment.errors import InvalidInput
-from muniment.model.context import Role
 
-# Draws one record for people; a string names the columns of a table.
-Draw = Callable[[Screen, Any], None] | str
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -44,10 +41,10 @@ def command_path(app: typer.Typer, name: str) -> str:
     return f"{app.info.name} {name}" if isinstance(app.info.name, str) else name
 
 
-def command(app: typer.Typer, name: str, *, example: str, options: Options = ()) -> Decorator:
+def command(app: typer.Typer, name: str, *, options: Options = ()) -> Decorator:
     """Make a function a command. It gets a `Call` with the values of the shared options, and its own parameters."""
     shared = (*options, *JSON)
-    path = f"muniment {command_path(app, name)}"
+    path = command_path(app, name)
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         _, *own = inspect.signature(function).parameters.values()
@@ -58,68 +55,14 @@ def command(app: typer.Typer, name: str, *, example: str, options: Options = ())
             if refuses_server and values.pop(NO_SERVER.name) is not None:
                 instead = "this command works on the database itself: give --url or --home"
                 raise InvalidInput(instead if "url" in names else "this command uses no server", field="server")
-            with closing(Call({one.name: values.pop(one.name) for one in shared}, path)) as call:
+            with closing(Call({one.name: values.pop(one.name) for one in shared}, f"muniment {path}")) as call:
                 function(call, **values)
 
         parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *shared, *refuses_server]
         cast("Any", run).__signature__ = inspect.Signature(parameters)
         run.__annotations__ = {}
         run.__doc__ = function.__doc__
-        app.command(name, epilog=f"Example:\n\n{example}")(run)
+        app.command(name, epilog=f"Example:\n\n{EXAMPLES.get(path, f'muniment {path}')}")(run)
         return function
 
     return register
-
-
-def verb_command(
-    app: typer.Typer,
-    name: str,
-    *roles: Role,
-    draw: Draw,
-    example: str,
-    options: Options = ASKER,
-    note: str | None = None,
-    empty: str | None = None,
-) -> Decorator:
-    """Make a function that calls one verb a command.
-
-    It gets the open fabric, who acts (in these roles, unless others are named) and its own parameters, and returns the
-    result. A note is written beside it. A verb whose result is a sequence has a note for an empty one.
-    """
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call_verb(call: Call, **values: Any) -> None:
-            asker = call.principal(*roles)
-            with call.open() as fabric:
-                found = function(fabric, asker, **values)
-            call.show(found, lambda: draw_all(draw, [found] if empty is None else found))
-            if empty is not None and not found:
-                call.note(empty)
-            if note is not None:
-                call.note(note)
-
-        _, _, *own = inspect.signature(function).parameters.values()
-        _register(command(app, name, example=example, options=options), call_verb, function, own)
-        return function
-
-    return register
-
-
-def _register(
-    decorator: Decorator, made: Callable[..., None], function: Callable[..., Any], own: list[inspect.Parameter]
-) -> None:
-    call = inspect.Parameter("call", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
-    cast("Any", made).__signature__ = inspect.Signature([call, *keywords])
-    made.__doc__ = function.__doc__
-    decorator(made)
-
-
-def draw_all(draw: Draw, found: Sequence[Any]) -> None:
-    """Draw records on stdout."""
-    screen = Screen()
-    if isinstance(draw, str):
-        screen.records(draw, found)
-    else:
-        for one in found:
-            draw(screen, one)

@@ -9,8 +9,9 @@ import typer
 
 from muniment.cli import views
 from muniment.cli.call import Call
-from muniment.cli.command import command, draw_all
+from muniment.cli.command import command
 from muniment.cli.options import ASKER, flag, page_options
+from muniment.cli.output import each
 from muniment.cli.plain import plain
 from muniment.errors import NotFound, SealBroken
 from muniment.model.context import Principal
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@command(app, "contradictions", options=(*page_options(50), *ASKER), example="muniment contradictions --all --limit 20")
+@command(app, "contradictions", options=(*page_options(50), *ASKER))
 def contradictions(call: Call, closed: Annotated[bool, flag("--all", "Also those that are resolved.")] = False) -> None:
     """List pairs of facts that cannot both be true, the oldest first.
 
@@ -34,7 +35,7 @@ def contradictions(call: Call, closed: Annotated[bool, flag("--all", "Also those
         texts = {} if call.as_json else dict(_texts(fabric, asker, found))
     empty = "no contradictions" if closed else "no open contradictions"
     draw = partial(views.draw_contradiction, texts=texts)
-    call.show_page(found, lambda: draw_all(draw, found), limit=limit, key="contradiction_id", empty=empty)
+    call.show_page(found, each(draw), limit=limit, key="contradiction_id", empty=empty)
 
 
 def _texts(fabric: "Verbs", asker: Principal, found: Sequence[Contradiction]) -> Iterator[tuple[str | None, str]]:
@@ -47,9 +48,4 @@ def _texts(fabric: "Verbs", asker: Principal, found: Sequence[Contradiction]) ->
             yield proposal_id, fabric.queue.get(asker, proposal_id).candidate.text
 
 
-plain(
-    app,
-    "resolve",
-    draw=views.draw_contradiction,
-    example="muniment resolve ctr_01a1de60 coexist --existing region=de --incoming region=fr",
-)
+plain(app, "resolve", draw=views.draw_contradiction)

@@ -14,7 +14,7 @@ import typer
 from muniment.cli.call import Call
 from muniment.cli.command import command, group
 from muniment.cli.options import PLACE, flag
-from muniment.cli.output import Screen, joined, progress
+from muniment.cli.output import Screen, joined
 from muniment.database import embedded
 from muniment.database.address import Address
 from muniment.database.master import find_master_keys
@@ -39,11 +39,11 @@ db = group(app, "db")
 _SECRETS = frozenset({"password", "sslpassword", "oauth_client_secret"})
 _KEEPS_RUNNING = "the server keeps running; muniment db stop stops it"
 
-Tenants = Annotated[list[str] | None, flag("--tenant", "ID", "Only this tenant; can be repeated; by default all.")]
+Tenants = Annotated[list[str] | None, flag("--tenant ID", "Only this tenant; can be repeated; by default all.")]
 _Result = dict[str, Any]
 
 
-@command(db, "url", options=PLACE, example='psql "$(muniment db url)"')
+@command(db, "url", options=PLACE)
 def url(call: Call) -> None:
     """Print the address of the database for psql, as the owner of the tables, without a password.
 
@@ -59,28 +59,28 @@ def url(call: Call) -> None:
         own = {name: owner[name] for name in ("host", "port", "user", "dbname")}
         address = _format_url(own | {"options": "-c search_path=muniment,public"})
         call.note(_KEEPS_RUNNING)
-    call.show({"url": address}, lambda: Screen().write(f"{address}\n"))
+    call.show({"url": address}, lambda screen, _: screen.write(f"{address}\n"))
 
 
-@command(db, "start", options=PLACE, example="muniment db start")
+@command(db, "start", options=PLACE)
 def start(call: Call) -> None:
     """Start the embedded server and keep it running, so that later commands start faster."""
     home = _embedded_home(call)
     anyio.run(_start, home)
-    call.show({"home": str(home), "running": True}, lambda: Screen().line(f"running in {home}"))
+    call.show_line({"home": str(home), "running": True}, f"running in {home}")
     call.note(_KEEPS_RUNNING)
 
 
-@command(db, "stop", options=PLACE, example="muniment db stop")
+@command(db, "stop", options=PLACE)
 def stop(call: Call) -> None:
     """Stop the embedded server; its connections are closed."""
     home = _embedded_home(call)
     stopped = embedded.stop(home)
     words = f"stopped in {home}" if stopped else f"no server was running in {home}"
-    call.show({"home": str(home), "stopped": stopped}, lambda: Screen().line(words))
+    call.show_line({"home": str(home), "stopped": stopped}, words)
 
 
-@command(db, "migrate", options=PLACE, example="muniment db migrate --url postgresql://owner@db.example.com/muniment")
+@command(db, "migrate", options=PLACE)
 def migrate_database(
     call: Call,
     reset_logins: Annotated[
@@ -91,14 +91,14 @@ def migrate_database(
     applied = anyio.run(_migrate, call.settings(), reset_logins)
     latest = migrations()[-1].version
     lines = [f"applied {name}" for name in applied] or [f"nothing to apply: the schema is at {latest}"]
-    call.show({"applied": applied, "latest": latest}, lambda: _draw_lines(lines))
+    call.show_line({"applied": applied, "latest": latest}, *lines)
 
 
-@command(db, "status", options=PLACE, example="muniment db status --json")
+@command(db, "status", options=PLACE)
 def show_status(call: Call) -> None:
     """Show the status of the database; ends with 1 unless it is ready for this program."""
     state = anyio.run(_read_state, call.settings())
-    call.show(state.as_dict(), lambda: state.draw(Screen()))
+    call.show(state.as_dict(), lambda screen, _: state.draw(screen))
     if state.schema is not None and state.schema.changed:
         call.note(f"migrations applied from files that differ from this program's: {joined(state.schema.changed)}")
     for one in state.refused_names:
@@ -107,7 +107,7 @@ def show_status(call: Call) -> None:
         raise state.refusal
 
 
-@command(db, "rebuild-durable", options=PLACE, example="muniment db rebuild-durable --tenant tenant_acme_prod")
+@command(db, "rebuild-durable", options=PLACE)
 def rebuild_durable(call: Call, tenant: Tenants = None) -> None:
     """Rebuild the index of the durable tier from its log, and report whether it was correct.
 
@@ -119,10 +119,10 @@ def rebuild_durable(call: Call, tenant: Tenants = None) -> None:
         result = "the index was correct" if one["equal"] else f"{len(one['repaired'])} repaired"
         lines += [f"{one['tenant_id']}  {one['memories']} durable memories, {result}"]
         lines += [f"    {memory_id}" for memory_id in one["repaired"]]
-    call.show({"tenants": found}, lambda: _draw_lines(lines or ["there is no tenant yet"]))
+    call.show_line({"tenants": found}, *(lines or ["there is no tenant yet"]))
 
 
-@command(db, "reindex", options=PLACE, example="MUNIMENT_EMBEDDER=... muniment db reindex")
+@command(db, "reindex", options=PLACE)
 def reindex(call: Call, tenant: Tenants = None) -> None:
     """Index memories that lack words or vectors, after an upgrade or a change of the embedder.
 
@@ -130,7 +130,7 @@ def reindex(call: Call, tenant: Tenants = None) -> None:
     """
     found = anyio.run(_for_tenants, call, tenant, "reindexing", _reindex)
     lines = [f"{one['tenant_id']}  {one['memories']} memories indexed, by {one['embedder']}" for one in found]
-    call.show({"tenants": found}, lambda: _draw_lines(lines or ["there is no tenant yet"]))
+    call.show_line({"tenants": found}, *(lines or ["there is no tenant yet"]))
 
 
 async def _for_tenants(
@@ -144,7 +144,7 @@ async def _for_tenants(
             raise InvalidInput(f"there is no tenant {unknown[0]}", field="tenant")
         chosen = names or known
         found: list[_Result] = []
-        with progress(what, len(chosen), as_json=call.as_json) as steps:
+        with call.progress(what, len(chosen)) as steps:
             for place, tenant_id in enumerate(chosen):
                 steps.update(f"{what} {tenant_id}", place)
                 found.append({"tenant_id": tenant_id} | await work(opened, tenant_id))
@@ -162,12 +162,6 @@ async def _rebuild(opened: Opened, tenant_id: str) -> _Result:
 async def _reindex(opened: Opened, tenant_id: str) -> _Result:
     done = await maintenance.reindexed(opened.context, tenant_id)
     return {"memories": done.memories, "embedder": done.embedder}
-
-
-def _draw_lines(lines: list[str]) -> None:
-    screen = Screen()
-    for line in lines:
-        screen.line(line)
 
 
 @dataclass(frozen=True)

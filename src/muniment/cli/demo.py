@@ -35,9 +35,9 @@ _NEXT = (
 )
 
 
-@command(app, "demo", example="muniment demo --home /tmp/muniment-demo")
+@command(app, "demo")
 def demo(
-    call: Call, home: Annotated[Path | None, flag("--home", "FOLDER", "A new folder to keep the database in.")] = None
+    call: Call, home: Annotated[Path | None, flag("--home FOLDER", "A new folder to keep the database in.")] = None
 ) -> None:
     """Follow one correction from its capture to its withdrawal, step by step.
 

@@ -8,15 +8,14 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, draw_all
+from muniment.cli.command import command
 from muniment.cli.inputs import open_input
 from muniment.cli.options import ASKER, argument, flag
-from muniment.cli.output import Screen, by_and_at, fields_of, joined, progress
+from muniment.cli.output import Screen, by_and_at, each, fields_of, joined
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
-from muniment.model.erasure import Erasure
-from muniment.model.name_search import NameHit, NameSearch
+from muniment.model.erasure import Erasure, NameHit, NameSearch
 
 if TYPE_CHECKING:
     from muniment.sync_verbs import Verbs
@@ -26,24 +25,23 @@ _PAGE = 1000
 _PURGE_HINT = "muniment worker --until-idle purges the files of the database"
 
 
-@command(app, "erase", options=ASKER, example="muniment erase customer:cust_8861 --user cust_8861 --yes")
+@command(app, "erase", options=ASKER)
 def erase(
     call: Call,
     subject: Annotated[str | None, argument("CEID", "The subject to erase.")] = None,
-    user: Annotated[str | None, flag("--user", "ID", "The end user to erase, beside the subject or alone.")] = None,
+    user: Annotated[str | None, flag("--user ID", "The end user to erase, with or without a subject.")] = None,
     again: Annotated[
         Path | None,
         flag(
-            "--again",
-            "FILE",
+            "--again FILE",
             "Instead: repeat the erasures of this file, from muniment erasures --json, that a restored database lacks.",
         ),
     ] = None,
     search: Annotated[
-        str | None, flag("--search", "NAME", "Instead: search every text for a name, and erase nothing.")
+        str | None, flag("--search NAME", "Instead: search every text for a name, and erase nothing.")
     ] = None,
     erasure: Annotated[
-        str | None, flag("--erasure", "ID", "With --search: the erasure whose receipt records the search.")
+        str | None, flag("--erasure ID", "With --search: the erasure whose receipt records the search.")
     ] = None,
     yes: Annotated[bool, flag("--yes", "Do not ask for confirmation.")] = False,
 ) -> None:
@@ -68,9 +66,9 @@ def erase(
     if person:
         names = " and ".join(one for one in (subject, f"user {user}" if user else None) if one)
         call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
-    with call.open() as fabric, progress("erasing", as_json=call.as_json):
+    with call.open() as fabric, call.progress("erasing"):
         receipt = fabric.erase(call.principal("privacy_officer"), subject=subject, user_id=user)
-    call.show(receipt, lambda: _draw(Screen(), receipt))
+    call.show(receipt, _draw)
     if not receipt.memories and not any(receipt.rows.values()):
         call.note("nothing was found about this person")
     call.note(_PURGE_HINT)
@@ -81,7 +79,7 @@ def _search(call: Call, name: str, erasure_id: str | None) -> None:
     hits: list[NameHit] = []
     unreadable = 0
     after: str | None = None
-    with call.open() as fabric, progress("searching", as_json=call.as_json):
+    with call.open() as fabric, call.progress("searching"):
         while True:
             page = fabric.search_texts(officer, name, erasure_id=erasure_id, limit=200, after=after)
             hits += page.hits
@@ -89,13 +87,12 @@ def _search(call: Call, name: str, erasure_id: str | None) -> None:
             if (after := page.after) is None:
                 break
     found = page.model_copy(update={"hits": tuple(hits), "unreadable": unreadable})
-    call.show(found, lambda: _draw_hits(found))
+    call.show(found, _draw_hits)
     if any(one.memory_id for one in hits):
         call.note("muniment retract ID --reason erased deletes the text of a memory")
 
 
-def _draw_hits(found: NameSearch) -> None:
-    screen = Screen()
+def _draw_hits(screen: Screen, found: NameSearch) -> None:
     for hit in found.hits:
         screen.line(f"{hit.place}  {hit.id}  {hit.field}")
         screen.line(hit.excerpt, indent=4)
@@ -114,7 +111,7 @@ def _erase_again(call: Call, file: Path, yes: bool) -> None:
             names = joined(sorted({one.subject or one.user_id or "" for one in missing}))
             call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
         done = [fabric.erase(officer, subject=one.subject, user_id=one.user_id) for one in missing]
-    call.show(done, lambda: draw_all(_draw, done))
+    call.show(done, each(_draw))
     call.note(f"{len(done)} of {len(receipts)} erasures were repeated, the others are in this database")
     if done:
         call.note(_PURGE_HINT)
@@ -160,4 +157,4 @@ def _draw(screen: Screen, one: Erasure) -> None:
     )
 
 
-plain(app, "erasures", draw=_draw, empty="no erasures", example="muniment erasures")
+plain(app, "erasures", draw=_draw, empty="no erasures")

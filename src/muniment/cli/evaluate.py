@@ -12,7 +12,7 @@ import typer
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command, group
 from muniment.cli.options import RUN, WHERE, flag
-from muniment.cli.output import Progress, Screen, draw_figures, format_figure, joined, progress
+from muniment.cli.output import Progress, Screen, draw_figures, format_figure, joined
 from muniment.evaluation.records import Record, read_records
 
 if TYPE_CHECKING:
@@ -27,45 +27,41 @@ Evaluation = Literal["contradictions", "duplicates", "pii", "injection"]
 _Figures: TypeAlias = Callable[[Iterator[Record]], dict[str, Any]]
 _Row: TypeAlias = dict[str, Any]
 
-Data = Annotated[Path, flag("--data", "FILE", "Records: .jsonl or a .json array, or either with .gz.")]
+Data = Annotated[Path, flag("--data FILE", "Records: .jsonl or a .json array, or either with .gz.")]
 
 
-_DETECTORS: dict[Evaluation, tuple[str, str]] = {
-    "contradictions": ("pairs.jsonl", "Measure how well contradictions between texts are found."),
-    "duplicates": ("pairs.jsonl", "Measure how well rewordings of the same text are found."),
-    "pii": ("spans.jsonl", "Measure how well personal data with a fixed format is found."),
-    "injection": ("texts.jsonl", "Measure how well instructions to the model are found in texts."),
+_DETECTORS: dict[Evaluation, str] = {
+    "contradictions": "Measure how well contradictions between texts are found.",
+    "duplicates": "Measure how well rewordings of the same text are found.",
+    "pii": "Measure how well personal data with a fixed format is found.",
+    "injection": "Measure how well instructions to the model are found in texts.",
 }
 
 
-def _add_detector(name: Evaluation, file: str, words: str) -> None:
+def _add_detector(name: Evaluation, words: str) -> None:
     def evaluate(call: Call, data: Data) -> None:
-        _measure(call, name, data)
+        records = read_records(data)
+        # Imported by name, so that each evaluation loads only what it needs.
+        figures = cast("_Figures", import_module(f"muniment.evaluation.{name}").figures)
+        _show_figures(call, name, records, figures)
 
     evaluate.__doc__ = f"{words}\n\nNothing is stored, and no database is needed."
-    command(eval_, name, example=f"muniment eval {name} --data {file} --json")(evaluate)
+    command(eval_, name)(evaluate)
 
 
-for _name, (_file, _words) in _DETECTORS.items():
-    _add_detector(_name, _file, _words)
-
-
-def _measure(call: Call, name: Evaluation, data: Path) -> None:
-    records = read_records(data)
-    # Imported by name, so that each evaluation loads only what it needs.
-    figures = cast("_Figures", import_module(f"muniment.evaluation.{name}").figures)
-    _show_figures(call, name, records, figures)
+for _name, _words in _DETECTORS.items():
+    _add_detector(_name, _words)
 
 
 def _show_figures(call: Call, name: str, records: Sequence[Record], figures: _Figures) -> None:
-    with progress(f"evaluating {name}", len(records), as_json=call.as_json) as steps:
+    with call.progress(f"evaluating {name}", len(records)) as steps:
         result = figures(_with_progress(records, steps))
-    call.show(result, lambda: draw_figures(Screen(), result))
+    call.show(result, draw_figures)
 
 
-@command(eval_, "extraction", example="muniment eval extraction --data preferences/ --json")
+@command(eval_, "extraction")
 def extraction(
-    call: Call, data: Annotated[Path, flag("--data", "PATH", "A file of records, or a folder of .jsonl files.")]
+    call: Call, data: Annotated[Path, flag("--data PATH", "A file of records, or a folder of .jsonl files.")]
 ) -> None:
     """Measure which facts the rules extract from messages: preferences, their updates, and none from questions.
 
@@ -76,7 +72,7 @@ def extraction(
     _show_figures(call, "extraction", read_data(data), figures)
 
 
-@command(eval_, "memory", example="muniment eval memory --data locomo.json --json")
+@command(eval_, "memory")
 def memory(call: Call, data: Data) -> None:
     """Measure memory as a whole: conversations are captured and promoted, then questions are recalled.
 
@@ -86,12 +82,12 @@ def memory(call: Call, data: Data) -> None:
     from muniment.evaluation.memory import measure
 
     talks = conversations(read_records(data))
-    with progress("evaluating memory", as_json=call.as_json) as steps:
+    with call.progress("evaluating memory") as steps:
         result = measure(talks, steps.update)
-    call.show(result, lambda: draw_figures(Screen(), result))
+    call.show(result, draw_figures)
 
 
-@command(eval_, "as-of", example="muniment eval as-of --data situatedqa.jsonl --json")
+@command(eval_, "as-of")
 def as_of(call: Call, data: Data) -> None:
     """Measure recall as of a time: answers that change are promoted in order, then recalled for each date.
 
@@ -100,25 +96,23 @@ def as_of(call: Call, data: Data) -> None:
     from muniment.evaluation.as_of import dated_questions, measure
 
     questions = dated_questions(read_records(data))
-    with progress("evaluating as-of", as_json=call.as_json) as steps:
+    with call.progress("evaluating as-of") as steps:
         result = measure(questions, steps.update)
-    call.show(result, lambda: draw_figures(Screen(), result))
+    call.show(result, draw_figures)
 
 
-@command(eval_, "golden", options=(*RUN, *WHERE), example="muniment eval golden --file queries.yaml --tenant acme")
+@command(eval_, "golden", options=(*RUN, *WHERE))
 def golden(
     call: Call,
-    file: Annotated[Path, flag("--file", "FILE", "The queries, in YAML.")],
+    file: Annotated[Path, flag("--file FILE", "The queries, in YAML.")],
     history: Annotated[
-        Path | None,
-        flag("--history", "FILE", "Where results are kept; by default NAME.history.jsonl beside the queries."),
+        Path | None, flag("--history FILE", "Where results are kept; by default NAME.history.jsonl beside the queries.")
     ] = None,
     strict: Annotated[bool, flag("--strict", "End with 1 if a query fails.")] = False,
     record_key: Annotated[
         str | None,
         flag(
-            "--record-key",
-            "KEY",
+            "--record-key KEY",
             "The key of an admin, or @FILE that holds it, to record the figures on a server for its metrics "
             "(MUNIMENT_RECORD_KEY); without it a server records none.",
             envvar="MUNIMENT_RECORD_KEY",
@@ -137,7 +131,7 @@ def golden(
     queries = read_queries(file, run)
     kept = history or history_of(file)
     before = read_history(kept)
-    with call.open() as fabric, progress("querying", len(queries), as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("querying", len(queries)) as steps:
         result = measure(
             fabric,
             queries,
@@ -147,7 +141,7 @@ def golden(
     now = line_of(result, datetime.now(UTC))
     add_line(kept, now)
     result |= {**since(before, now, [query.id for query, _ in queries]), "history": str(kept)}
-    call.show(result, lambda: _draw_golden(Screen(), result))
+    call.show(result, _draw_golden)
     if strict and now.failed:
         raise typer.Exit(FAILED)
 

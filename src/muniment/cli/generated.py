@@ -12,13 +12,13 @@ COMMANDS: Mapping[str, Plain] = {
         verb="captures.list",
         help=(
             "List captures without their content, the latest first.\n\nAn auditor sees all, a reviewer those "
-            "with a proposal or a refusal. Archived captures are listed with the state archived alone."
+            "with a proposal or a refusal. Archived captures are listed only with the state archived."
         ),
         roles=("auditor",),
         page_key="capture_id",
         limit=50,
-        times=("since", "until"),
         many=True,
+        times=("since", "until"),
         parameters=(
             parameter(
                 "capture_kind",
@@ -36,27 +36,23 @@ COMMANDS: Mapping[str, Plain] = {
                 ],
                 None,
             ),
-            parameter("subject", Annotated[str | None, flag("--subject", "CEID", "What it is about.")], None),
-            parameter(
-                "user_id", Annotated[str | None, flag("--user", "USER", "The end user it was captured for.")], None
-            ),
-            parameter("session_id", Annotated[str | None, flag("--session", "SESSION", "Only this session.")], None),
-            parameter("run_id", Annotated[str | None, flag("--run", "RUN", "Only this run.")], None),
+            parameter("subject", Annotated[str | None, flag("--subject CEID", "What it is about.")], None),
+            parameter("user_id", Annotated[str | None, flag("--user USER", "The end user it was captured for.")], None),
+            parameter("session_id", Annotated[str | None, flag("--session SESSION", "Only this session.")], None),
+            parameter("run_id", Annotated[str | None, flag("--run RUN", "Only this run.")], None),
             parameter(
                 "since",
-                Annotated[str | None, flag("--since", "TIME", "Captured at that moment or later, in ISO 8601.")],
+                Annotated[str | None, flag("--since TIME", "Captured at that moment or later, in ISO 8601.")],
                 None,
             ),
             parameter(
-                "until",
-                Annotated[str | None, flag("--until", "TIME", "Captured before that moment, in ISO 8601.")],
-                None,
+                "until", Annotated[str | None, flag("--until TIME", "Captured before that moment, in ISO 8601.")], None
             ),
             parameter(
                 "state",
                 Annotated[
                     Literal["waiting", "processed", "refused", "parked", "erased", "archived"] | None,
-                    flag("--state", "Archived captures are listed with archived alone."),
+                    flag("--state", "Archived captures are listed only with archived."),
                 ],
                 None,
             ),
@@ -77,8 +73,8 @@ COMMANDS: Mapping[str, Plain] = {
         roles=("reviewer",),
         page_key="refusal_id",
         limit=50,
-        times=("since",),
         many=True,
+        times=("since",),
         parameters=(
             parameter(
                 "gate",
@@ -100,18 +96,18 @@ COMMANDS: Mapping[str, Plain] = {
             ),
             parameter(
                 "reason",
-                Annotated[str | None, flag("--reason", "TEXT", "The code of the reason, such as consent_missing.")],
+                Annotated[str | None, flag("--reason TEXT", "The code of the reason, such as consent_missing.")],
                 None,
             ),
             parameter(
                 "since",
-                Annotated[str | None, flag("--since", "TIME", "Refused at that moment or later, in ISO 8601.")],
+                Annotated[str | None, flag("--since TIME", "Refused at that moment or later, in ISO 8601.")],
                 None,
             ),
-            parameter("capture_id", Annotated[str | None, flag("--capture", "CAPTURE", "Only this capture.")], None),
+            parameter("capture_id", Annotated[str | None, flag("--capture CAPTURE", "Only this capture.")], None),
             parameter(
                 "latest",
-                Annotated[bool, flag("--latest", "Only where the capture was not consolidated again since.")],
+                Annotated[bool, flag("--latest", "Only refusals whose capture was not consolidated again since.")],
                 False,
             ),
         ),
@@ -168,8 +164,8 @@ COMMANDS: Mapping[str, Plain] = {
                 ],
                 None,
             ),
-            parameter("entity", Annotated[str | None, flag("--entity", "CEID", "What it is about.")], None),
-            parameter("assignee", Annotated[str | None, flag("--assignee", "ID", "Who it is assigned to.")], None),
+            parameter("entity", Annotated[str | None, flag("--entity CEID", "What it is about.")], None),
+            parameter("assignee", Annotated[str | None, flag("--assignee ID", "Who it is assigned to.")], None),
             parameter(
                 "status",
                 Annotated[Literal["pending", "held"] | None, flag("--status", "The status of an open proposal.")],
@@ -221,7 +217,7 @@ COMMANDS: Mapping[str, Plain] = {
         parameters=(
             parameter("proposal_id", ProposalId),
             parameter("version", Version, None),
-            parameter("to", Annotated[str | None, flag("--to", "ID", "The reviewer; by default the caller.")], None),
+            parameter("to", Annotated[str | None, flag("--to ID", "The reviewer; by default the caller.")], None),
         ),
     ),
     "release": Plain(
@@ -278,8 +274,7 @@ COMMANDS: Mapping[str, Plain] = {
                 Annotated[
                     list[str] | None,
                     flag(
-                        "--existing",
-                        "NAME=VALUE",
+                        "--existing NAME=VALUE",
                         "For coexist: the qualifiers of runs that see the existing side; can be repeated.",
                     ),
                 ],
@@ -290,8 +285,7 @@ COMMANDS: Mapping[str, Plain] = {
                 Annotated[
                     list[str] | None,
                     flag(
-                        "--incoming",
-                        "NAME=VALUE",
+                        "--incoming NAME=VALUE",
                         "For coexist: the qualifiers of runs that see the incoming side; can be repeated.",
                     ),
                 ],
@@ -324,9 +318,7 @@ COMMANDS: Mapping[str, Plain] = {
         page_key="consent_id",
         limit=200,
         many=True,
-        parameters=(
-            parameter("subject", Annotated[str | None, flag("--subject", "CEID", "Only this subject.")], None),
-        ),
+        parameters=(parameter("subject", Annotated[str | None, flag("--subject CEID", "Only this subject.")], None),),
     ),
     "erasures": Plain(
         verb="erasures",
@@ -358,7 +350,7 @@ COMMANDS: Mapping[str, Plain] = {
         roles=("admin",),
         parameters=(
             parameter("ref", Annotated[str, argument("PACK", "A registered version, such as acme@1.2.0.")]),
-            parameter("reason", Annotated[str, flag("--reason", "TEXT", "Why; it is kept in the event log.")]),
+            parameter("reason", Annotated[str, flag("--reason TEXT", "Why; it is kept in the event log.")]),
         ),
     ),
     "pack in-force": Plain(
@@ -370,9 +362,7 @@ COMMANDS: Mapping[str, Plain] = {
         roles=("admin",),
         times=("at",),
         parameters=(
-            parameter(
-                "at", Annotated[str | None, flag("--at", "TIME", "The time, in ISO 8601; by default now.")], None
-            ),
+            parameter("at", Annotated[str | None, flag("--at TIME", "The time, in ISO 8601; by default now.")], None),
         ),
     ),
     "pack history": Plain(
@@ -381,8 +371,8 @@ COMMANDS: Mapping[str, Plain] = {
         roles=("admin",),
         page_key="seq",
         limit=50,
-        many=True,
         counts_after=True,
+        many=True,
     ),
     "pack list": Plain(
         verb="packs.list",
@@ -435,7 +425,7 @@ COMMANDS: Mapping[str, Plain] = {
         roles=("admin", "auditor"),
         parameters=(
             parameter("webhook_id", Annotated[str, argument("WEBHOOK", "The id of a webhook, whk_...")]),
-            parameter("after", Annotated[int, flag("--after", "SEQ", "Events after this sequence number; 0 for all.")]),
+            parameter("after", Annotated[int, flag("--after SEQ", "Events after this sequence number; 0 for all.")]),
         ),
     ),
     "work list": Plain(
@@ -482,7 +472,7 @@ COMMANDS: Mapping[str, Plain] = {
             "to as_of from then on; a sequence number never is."
         ),
         roles=("admin",),
-        parameters=(parameter("reason", Annotated[str, flag("--reason", "TEXT", "Why, for the event log.")]),),
+        parameters=(parameter("reason", Annotated[str, flag("--reason TEXT", "Why, for the event log.")]),),
     ),
     "work resume": Plain(
         verb="work.resume",

@@ -13,7 +13,7 @@ from muniment.cli.call import FAILED, REFUSED, Call
 from muniment.cli.command import command
 from muniment.cli.inputs import file_size, open_input, read_json_lines
 from muniment.cli.options import ASKER, CIRCUMSTANCES, SPEAKS_FOR, Label, argument, flag
-from muniment.cli.output import Progress, Screen, progress, write_error, write_note
+from muniment.cli.output import Progress, Screen, write_error, write_note
 from muniment.cli.write import fail_if_unreadable, run_consolidation
 from muniment.errors import InvalidInput, MunimentError
 from muniment.model.candidate import Consolidation, Refusal
@@ -79,8 +79,7 @@ class _Imported:
             f"{f', {len(self.promoted)} promoted by policy' if self.promoted else ''}"
         )
 
-    def draw(self) -> None:
-        screen = Screen()
+    def draw(self, screen: Screen) -> None:
         screen.line(self.summary())
         views.draw_refusals(screen, self.refusals, self.lines)
 
@@ -92,12 +91,7 @@ class _LineError(Exception):
         self.error = error
 
 
-@command(
-    app,
-    "import",
-    options=(*_OPTIONS, *SPEAKS_FOR, *ASKER),
-    example="muniment import history.jsonl -c INTERNAL --as loader --kind system --role agent",
-)
+@command(app, "import", options=(*_OPTIONS, *SPEAKS_FOR, *ASKER))
 def import_(
     call: Call,
     file: Annotated[Path, argument("FILE", "A file of JSON lines; - is stdin.")],
@@ -105,7 +99,7 @@ def import_(
         bool, flag("--no-consolidate", "Only capture; muniment consolidate does the rest.")
     ] = False,
     capture_kind: Annotated[
-        CaptureKind | None, flag("--capture-kind", "-k", "KIND", "The kind of captures whose line has none.")
+        CaptureKind | None, flag("--capture-kind -k KIND", "The kind of captures whose line has none.")
     ] = None,
     classification: Label = None,
 ) -> None:
@@ -125,7 +119,7 @@ def import_(
         _read_all(call, _Writer(fabric, author, defaults, capture_kind, done), stream)
         result = Consolidation() if no_consolidate else run_consolidation(call, fabric)
     done.add_consolidation(result)
-    call.show(done.as_dict(), done.draw)
+    call.show(done.as_dict(), lambda screen, _: done.draw(screen))
     fail_if_unreadable(call, result)
     if done.refusals:
         raise typer.Exit(REFUSED)
@@ -134,7 +128,7 @@ def import_(
 def _read_all(call: Call, writer: "_Writer", stream: BinaryIO) -> None:
     done, complete = writer.done, False
     try:
-        with progress("importing", file_size(stream), as_json=call.as_json) as steps:
+        with call.progress("importing", file_size(stream)) as steps:
             writer.write_all(stream, steps)
         complete = True
     except _LineError as error:

@@ -3,7 +3,8 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -78,6 +79,20 @@ def parse_time(given: str | None, field: str) -> datetime | None:
         return None if given is None else datetime.fromisoformat(given)
     except ValueError:
         raise InvalidInput("expected a time in ISO 8601, such as 2027-01-31T12:00:00Z", field=field) from None
+
+
+def parse_since(given: str | None, end: datetime | None = None) -> datetime | None:
+    """Parse a time in ISO 8601, or how long before the end, which is by default now; raises `InvalidInput`."""
+    from muniment.pack.durations import parse_duration
+
+    if given is None:
+        return None
+    with suppress(ValueError, OverflowError):
+        return (end or datetime.now(UTC)) - parse_duration(given)
+    try:
+        return datetime.fromisoformat(given)
+    except ValueError:
+        raise InvalidInput("expected how long ago, such as 30d, or a time in ISO 8601", field="since") from None
 
 
 def parse_as_of(given: str | None) -> datetime | int | None:

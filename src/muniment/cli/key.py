@@ -8,7 +8,7 @@ import typer
 from muniment.cli.call import Call
 from muniment.cli.command import command, group
 from muniment.cli.options import DATABASE, PLACE, WHO, flag
-from muniment.cli.output import Screen, by_and_at, counted, fields_of, progress
+from muniment.cli.output import Screen, by_and_at, counted, fields_of
 from muniment.cli.plain import plain
 from muniment.model.api_key import ApiKey
 from muniment.model.context import BUILTIN_ROLES
@@ -21,20 +21,20 @@ _STYLES = {"active": "green", "expired": "yellow", "revoked": "bold red"}
 _SHOWN_ONCE = 'keep the token now: it is not shown again. A program uses it as: export MUNIMENT_KEY="{token}"'
 
 
-@command(key, "new", example='export MUNIMENT_MASTER_KEY="$(muniment key new)"')
+@command(key, "new")
 def new(call: Call) -> None:
     """Print a new master key, for MUNIMENT_MASTER_KEY. It is not stored."""
     from muniment.database.master import new_master_key
 
     made = new_master_key()
-    call.show({"master_key": made}, lambda: Screen().write(f"{made}\n"))
+    call.show({"master_key": made}, lambda screen, _: screen.write(f"{made}\n"))
 
 
-@command(key, "rotate", options=PLACE, example="muniment key rotate --new-master")
+@command(key, "rotate", options=PLACE)
 def rotate(
     call: Call,
     new_master: Annotated[bool, flag("--new-master", "Replace the master key in the key file by a new one.")] = False,
-    key_file: Annotated[Path | None, flag("--key-file", "FILE", "The key file; by default that of --home.")] = None,
+    key_file: Annotated[Path | None, flag("--key-file FILE", "The key file; by default that of --home.")] = None,
 ) -> None:
     """Give every tenant a new key under the current master key, without a downtime.
 
@@ -44,7 +44,7 @@ def rotate(
     import anyio
 
     done = anyio.run(_rotate, call, new_master, key_file)
-    call.show({"tenants": done}, lambda: Screen().line(f"{counted(len(done), 'tenant')} with a new key"))
+    call.show_line({"tenants": done}, f"{counted(len(done), 'tenant')} with a new key")
 
 
 async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[d
             put_master_keys(path, new_master_key(), *earlier)
         tenants = await reindex.tenants(opened.context)
         done: list[dict[str, Any]] = []
-        with progress("rotating", len(tenants), as_json=call.as_json) as steps:
+        with call.progress("rotating", len(tenants)) as steps:
             for place, tenant_id in enumerate(tenants):
                 steps.update(f"rotating {tenant_id}", place)
                 done.append({"tenant_id": tenant_id, "version": await key_rotation.rotate(opened.context, tenant_id)})
@@ -74,18 +74,12 @@ async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[d
         await opened.close()
 
 
-@command(
-    key,
-    "create",
-    options=_OPTIONS,
-    example="muniment key create --for refund_bot --grant agent --clearance PII --tool crm --channel chat\n\n"
-    'muniment key create --for jane --grant reviewer --grant auditor --label "her laptop"',
-)
+@command(key, "create", options=_OPTIONS)
 def create(
     call: Call,
-    holder: Annotated[str, flag("--for", "ID", "Who uses it: a person, agent or service.")],
+    holder: Annotated[str, flag("--for ID", "Who uses it: a person, agent or service.")],
     grant: Annotated[
-        list[str], flag("--grant", "ROLE", "A role that it has, built in or declared by the pack; can be repeated.")
+        list[str], flag("--grant ROLE", "A role that it has, built in or declared by the pack; can be repeated.")
     ],
     holder_kind: Annotated[
         Source | None,
@@ -95,37 +89,34 @@ def create(
             show_default=False,
         ),
     ] = None,
-    user: Annotated[str | None, flag("--for-user", "ID", "The only end user that its runs may act for.")] = None,
+    user: Annotated[str | None, flag("--for-user ID", "The only end user that its runs may act for.")] = None,
     clearance: Annotated[
         list[str] | None,
         flag(
-            "--clearance",
-            "LABEL",
+            "--clearance LABEL",
             "A classification that its runs may see; can be repeated; by default PUBLIC and INTERNAL.",
         ),
     ] = None,
     tool: Annotated[
         list[str] | None,
-        flag("--tool", "NAME", "A tool that it may speak for; can be repeated; * is all; by default none."),
+        flag("--tool NAME", "A tool that it may speak for; can be repeated; * is all; by default none."),
     ] = None,
     channel: Annotated[
         list[str] | None,
         flag(
-            "--channel",
-            "NAME",
+            "--channel NAME",
             "A channel whose messages count as the end user's words; can be repeated; * is all; by default none.",
         ),
     ] = None,
     pin: Annotated[
         list[str] | None,
         flag(
-            "--pin",
-            "REF",
+            "--pin REF",
             "A pack version that its runs may pin; can be repeated; by default those that the pack in force lists.",
         ),
     ] = None,
-    expires: Annotated[str, flag("--expires", "TERM", "How long it is valid, such as 12h or 90d, or never.")] = "90d",
-    label: Annotated[str | None, flag("--label", "TEXT", "What it is for, in your own words.")] = None,
+    expires: Annotated[str, flag("--expires TERM", "How long it is valid, such as 12h or 90d, or never.")] = "90d",
+    label: Annotated[str | None, flag("--label TEXT", "What it is for, in your own words.")] = None,
 ) -> None:
     """Create an API key, for a program to authenticate with. Its token is shown once."""
     with call.database() as fabric:
@@ -141,14 +132,16 @@ def create(
             expires_in=expires,
             label=label,
         )
-    call.show(made, lambda: _draw(Screen(), made))
+    tenant = {"tenant_id": call.tenant}
+    call.show(made.model_dump(mode="json") | tenant, lambda screen, _: _draw(screen, made, call.tenant))
     call.note(_SHOWN_ONCE.format(token=made.token))
 
 
-def _draw(screen: Screen, one: ApiKey) -> None:
+def _draw(screen: Screen, one: ApiKey, tenant_id: str | None = None) -> None:
     screen.heading(one.key_id, one.state, _STYLES[one.state])
     screen.fields(
         [
+            ("tenant", tenant_id),
             ("for", f"{one.principal_id}, {one.kind}"),
             *fields_of(one, "roles user=user_id clearance packs label"),
             *fields_of(one.speaks_for, "tools channels"),
@@ -162,5 +155,5 @@ def _draw(screen: Screen, one: ApiKey) -> None:
     )
 
 
-plain(key, "list", draw=_draw, empty="no API keys", example="muniment key list")
-plain(key, "revoke", draw=_draw, example="muniment key revoke key_01a1de60")
+plain(key, "list", draw=_draw, empty="no API keys")
+plain(key, "revoke", draw=_draw)

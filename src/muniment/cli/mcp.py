@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@command(
-    app,
-    "mcp",
-    options=(*RUN, *SPEAKS_FOR, *WHERE),
-    example="muniment mcp --agent desk_bot --user cust_8861 --channel app_chat",
-)
+@command(app, "mcp", options=(*RUN, *SPEAKS_FOR, *WHERE))
 def mcp(call: Call) -> None:
     """Speak MCP over stdin and stdout, for one run of an agent.
 

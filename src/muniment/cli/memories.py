@@ -4,31 +4,28 @@ import json
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from pydantic_core import to_jsonable_python
 
 from muniment.cli import views
 from muniment.cli.call import Call
-from muniment.cli.command import command, draw_all
+from muniment.cli.command import command
 from muniment.cli.options import ASKER, RUN_OR_PERSON, WHERE, MemoryId, flag
-from muniment.cli.output import Screen, counted
+from muniment.cli.output import Screen, counted, each
 from muniment.cli.plain import plain
 from muniment.errors import RateLimited, ServerUnavailable, StorageUnavailable
-from muniment.model.adoption import Adoption
 from muniment.model.events import Event
+from muniment.model.metrics import Adoption
 from muniment.model.promoted import RetractionReason
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer()
 # Seconds between two requests of `events --follow`.
 _POLL_INTERVAL = 1.0
 
 
-@command(app, "get", options=(*RUN_OR_PERSON, *WHERE), example="muniment get pm_01a1de60")
+@command(app, "get", options=(*RUN_OR_PERSON, *WHERE))
 def get(call: Call, memory_id: MemoryId) -> None:
     """Show one memory.
 
@@ -38,16 +35,16 @@ def get(call: Call, memory_id: MemoryId) -> None:
     asker = call.run() if call.is_run() else call.principal("auditor")
     with call.open() as fabric:
         memory = fabric.get(asker, memory_id)
-    call.show(memory, lambda: views.draw_memory(Screen(), memory))
+    call.show(memory, views.draw_memory)
 
 
-plain(app, "trail", draw=views.draw_trail, example="muniment trail pm_01a1de60")
+plain(app, "trail", draw=views.draw_trail)
 
 
-@command(app, "events", options=ASKER, example="muniment events --after 40 --limit 20")
+@command(app, "events", options=ASKER)
 def events(
     call: Call,
-    after: Annotated[int, flag("--after", "SEQ", "Only events after this sequence number.")] = 0,
+    after: Annotated[int, flag("--after SEQ", "Only events after this sequence number.")] = 0,
     limit: Annotated[int, flag("--limit", "At most this many.")] = 100,
     follow: Annotated[bool, flag("--follow", "Keep printing new events until interrupted.")] = False,
     cloudevents: Annotated[bool, flag("--cloudevents", "Write CloudEvents in JSON, one per line.")] = False,
@@ -62,7 +59,7 @@ def events(
         return
     with call.open() as fabric:
         found = fabric.events(call.principal("auditor"), after=after, limit=limit)
-    call.show_page(found, lambda: draw_all(views.draw_event, found), limit=limit, key="seq", empty="no events")
+    call.show_page(found, each(views.draw_event), limit=limit, key="seq", empty="no events")
 
 
 def _stream(call: Call, after: int, limit: int, *, cloudevents: bool, follow: bool) -> None:
@@ -76,7 +73,7 @@ def _stream(call: Call, after: int, limit: int, *, cloudevents: bool, follow: bo
                 for one in found:
                     screen.write(json.dumps(cloud_event(one) if cloudevents else to_jsonable_python(one)) + "\n")
             else:
-                draw_all(views.draw_event, found)
+                each(views.draw_event)(screen, found)
             if not follow:
                 return
             after = found[-1].seq if found else after
@@ -105,10 +102,10 @@ def _draw_adoption(screen: Screen, shown: Adoption) -> None:
     )
 
 
-plain(app, "adoption", draw=_draw_adoption, example="muniment adoption --tenant tenant_acme_prod")
+plain(app, "adoption", draw=_draw_adoption)
 
 
-@command(app, "retract", options=ASKER, example="muniment retract pm_01a1de60 --reason wrong")
+@command(app, "retract", options=ASKER)
 def retract(
     call: Call, memory_id: MemoryId, reason: Annotated[RetractionReason, flag("--reason", "Why it is retracted.")]
 ) -> None:
@@ -120,4 +117,4 @@ def retract(
         role = "privacy_officer" if reason == "erased" else "reviewer"
         done = fabric.retract(call.principal(role), memory_id, reason=reason)
     words = f"retracted {done.memory_id}: {done.reason}, by {done.retracted_by}, sequence {done.seq}"
-    call.show(done, lambda: Screen().line(words))
+    call.show_line(done, words)

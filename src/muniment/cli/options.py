@@ -15,11 +15,11 @@ _WHO, _WHERE, _RUN = "Who acts", "Where", "The run"
 _ROLES: tuple[str, ...] = get_args(Role)
 
 
-def flag(*words: str, **settings: Any) -> Any:
-    """Declare an option in `Annotated`: its flags, its metavar if it has one, and its help."""
-    flags = [word for word in words if word.startswith("-")]
-    *metavar, help_text = words[len(flags) :]
-    return typer.Option(*flags, metavar=metavar[0] if metavar else None, help=help_text, **settings)
+def flag(usage: str, help_text: str, **settings: Any) -> Any:
+    """Declare an option in `Annotated`: its flags and its metavar, such as `--file -f FILE`, and its help."""
+    flags = [word for word in usage.split() if word.startswith("-")]
+    metavar = next((word for word in usage.split() if not word.startswith("-")), None)
+    return typer.Option(*flags, metavar=metavar, help=help_text, **settings)
 
 
 def argument(metavar: str, help_text: str) -> Any:
@@ -27,10 +27,13 @@ def argument(metavar: str, help_text: str) -> Any:
     return typer.Argument(metavar=metavar, help=help_text)
 
 
-def option(name: str, type_: Any, *words: str, default: Any = None, **settings: Any) -> inspect.Parameter:
-    """Declare an option that several commands share, or that is passed on by its name."""
-    shown = flag(*words, show_default=False, **settings)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[type_, shown])
+def option(
+    type_: Any, usage: str, help_text: str, *, name: str | None = None, default: Any = None, **settings: Any
+) -> inspect.Parameter:
+    """Declare an option that several commands share; its name is its flag's, unless another is given."""
+    shown = flag(usage, help_text, show_default=False, **settings)
+    own = usage.split()[0].removeprefix("--").replace("-", "_")
+    return parameter(name or own, Annotated[type_, shown], default)
 
 
 def parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
@@ -38,12 +41,12 @@ def parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _text(name: str, panel: str, *words: str, **settings: Any) -> inspect.Parameter:
-    return option(name, str | None, *words, rich_help_panel=panel, **settings)
+def _text(panel: str, usage: str, help_text: str, **settings: Any) -> inspect.Parameter:
+    return option(str | None, usage, help_text, rich_help_panel=panel, **settings)
 
 
-def _texts(name: str, panel: str | None, *words: str) -> inspect.Parameter:
-    return option(name, list[str] | None, *words, rich_help_panel=panel)
+def _texts(panel: str | None, usage: str, help_text: str, **settings: Any) -> inspect.Parameter:
+    return option(list[str] | None, usage, help_text, rich_help_panel=panel, **settings)
 
 
 # Arguments and options of several commands, for `Annotated` parameters.
@@ -51,57 +54,40 @@ MemoryId = Annotated[str, argument("MEMORY", "The id of a memory, pm_...")]
 CaptureId = Annotated[str, argument("CAPTURE", "The id of a capture, cap_...")]
 ProposalId = Annotated[str, argument("PROPOSAL", "The id of a proposal, mwp_...")]
 ProposalIds = Annotated[list[str], argument("PROPOSAL...", "Ids of proposals, mwp_...")]
-Evidence = Annotated[list[str] | None, flag("--evidence", "REF", "A reference to evidence; can be repeated.")]
-Label = Annotated[str | None, flag("--classification", "-c", "LABEL", "A label of the pack, such as INTERNAL.")]
-Note = Annotated[str | None, flag("--note", "TEXT", "A note to keep with the verdict; it is stored sealed.")]
-Value = Annotated[str | None, flag("--value", "TEXT", "The value, as text.")]
-ValueJson = Annotated[str | None, flag("--value-json", "JSON", "The value, as JSON.")]
+Evidence = Annotated[list[str] | None, flag("--evidence REF", "A reference to evidence; can be repeated.")]
+Label = Annotated[str | None, flag("--classification -c LABEL", "A label of the pack, such as INTERNAL.")]
+Note = Annotated[str | None, flag("--note TEXT", "A note to keep with the verdict; it is stored sealed.")]
 Version = Annotated[
-    int | None, flag("--version", "N", "The version of the proposal that you read; fails if it has changed since.")
+    int | None, flag("--version N", "The version of the proposal that you read; fails if it has changed since.")
 ]
 
-JSON: Options = (option("as_json", bool, "--json", "Write one JSON document to stdout.", default=False),)
+JSON: Options = (option(bool, "--json", "Write one JSON document to stdout.", default=False, name="as_json"),)
 TENANT: Options = (
-    _text(
-        "tenant",
-        _WHO,
-        "--tenant",
-        "TENANT",
-        "The tenant; by default that of the key, or 'default'.",
-        envvar="MUNIMENT_TENANT",
-    ),
+    _text(_WHO, "--tenant TENANT", "The tenant; by default that of the key, or 'default'.", envvar="MUNIMENT_TENANT"),
 )
 # Not read from the environment here: either option outweighs both variables.
 PLACE: Options = (
-    _text("url", _WHERE, "--url", "URL", "Address of a PostgreSQL database (MUNIMENT_DATABASE_URL)."),
+    _text(_WHERE, "--url URL", "Address of a PostgreSQL database (MUNIMENT_DATABASE_URL)."),
     option(
-        "home",
         Path | None,
-        "--home",
-        "FOLDER",
+        "--home FOLDER",
         "Folder of the embedded database (MUNIMENT_HOME, else ./.muniment).",
         rich_help_panel=_WHERE,
     ),
 )
 PACK: Options = (
     option(
-        "pack_file",
         Path | None,
-        "--pack-file",
-        "FILE",
+        "--pack-file FILE",
         "The pack for tenants that have none in force yet (MUNIMENT_PACK, else the built-in pack).",
         rich_help_panel=_WHERE,
     ),
 )
 SERVER: Options = (
+    _text(_WHERE, "--server URL", "Use a server (muniment serve) instead of a database (MUNIMENT_SERVER)."),
     _text(
-        "server", _WHERE, "--server", "URL", "Use a server (muniment serve) instead of a database (MUNIMENT_SERVER)."
-    ),
-    _text(
-        "key",
         _WHERE,
-        "--key",
-        "KEY",
+        "--key KEY",
         "The API key for the server, or @FILE that holds it. Prefer MUNIMENT_KEY: other users of this machine can "
         "read command lines.",
     ),
@@ -110,18 +96,16 @@ SERVER: Options = (
 DATABASE: Options = (*TENANT, *PLACE, *PACK)
 WHERE: Options = (*DATABASE, *SERVER)
 # For commands that take no server: a hidden option, to explain the error.
-NO_SERVER = option("server", str | None, "--server", "", hidden=True)
+NO_SERVER = option(str | None, "--server", "", hidden=True)
 WHO: Options = (
     _text(
-        "as_",
         _WHO,
-        "--as",
-        "ID",
+        "--as ID",
         "Who acts; by default the holder of the key, or your user name.",
         envvar="MUNIMENT_PRINCIPAL",
+        name="as_",
     ),
     option(
-        "kind",
         Source | None,
         "--kind",
         "What kind of principal acts; by default operator, a person.",
@@ -129,10 +113,8 @@ WHO: Options = (
         rich_help_panel=_WHO,
     ),
     _texts(
-        "role",
         _WHO,
-        "--role",
-        "ROLE",
+        "--role ROLE",
         "A role to act in; can be repeated (MUNIMENT_ROLES, separated by commas). By default the role that the command "
         f"needs. One of {', '.join(_ROLES)}.",
     ),
@@ -141,18 +123,10 @@ ASKER: Options = (*WHO, *WHERE)
 
 # What a writer may speak for. With a server these options can only narrow what the key allows.
 SPEAKS_FOR: Options = (
+    _texts(_WHO, "--tool NAME", "A tool whose results it may submit (--origin tool:NAME); can be repeated; * is all."),
     _texts(
-        "tool",
         _WHO,
-        "--tool",
-        "NAME",
-        "A tool whose results it may submit (--origin tool:NAME); can be repeated; * is all.",
-    ),
-    _texts(
-        "channel",
-        _WHO,
-        "--channel",
-        "NAME",
+        "--channel NAME",
         "A channel whose messages count as the end user's words (--origin channel:NAME); can be repeated; * is all.",
     ),
 )
@@ -160,81 +134,68 @@ SPEAKS_FOR: Options = (
 
 def _scope(panel: str) -> Options:
     return (
-        _text("user", panel, "--user", "ID", "The end user."),
-        _text("session", panel, "--session", "ID", "The session."),
-        _text("run", panel, "--run", "ID", "The run."),
-        _text("intent", panel, "--intent", "NAME", "The intent, such as support.refund.execute."),
-        _text("workflow", panel, "--workflow", "ID", "The workflow."),
-        _text("decision_key", panel, "--decision-key", "KEY", "The key of the decision."),
-        _texts("qualifier", panel, "--qualifier", "NAME=VALUE", "A qualifier, such as region=de; can be repeated."),
+        _text(panel, "--user ID", "The end user."),
+        _text(panel, "--session ID", "The session."),
+        _text(panel, "--run ID", "The run."),
+        _text(panel, "--intent NAME", "The intent, such as support.refund.execute."),
+        _text(panel, "--workflow ID", "The workflow."),
+        _text(panel, "--decision-key KEY", "The key of the decision."),
+        _texts(panel, "--qualifier NAME=VALUE", "A qualifier, such as region=de; can be repeated."),
     )
 
 
-def _run(*agent_flags: str) -> Options:
+def _run(agent: str) -> Options:
     return (
         *_scope(_RUN),
-        _text(
-            "agent",
-            _RUN,
-            *agent_flags,
-            "ID",
-            "The agent; by default MUNIMENT_PRINCIPAL if MUNIMENT_KIND is agent, else 'cli'.",
-        ),
+        _text(_RUN, agent, "The agent; by default MUNIMENT_PRINCIPAL if MUNIMENT_KIND is agent, else 'cli'."),
         _texts(
-            "allow",
-            _RUN,
-            "--allow",
-            "LABEL",
-            "A classification that it may see; can be repeated. By default PUBLIC and INTERNAL.",
+            _RUN, "--allow LABEL", "A classification that it may see; can be repeated. By default PUBLIC and INTERNAL."
         ),
-        _text("run_role", _RUN, "--run-role", "ROLE", "The role of the agent in the pack; by default 'agent'."),
-        _text("pack", _RUN, "--pack", "REF", "The pack version that the run is pinned to, such as acme@1.2.0."),
+        _text(_RUN, "--run-role ROLE", "The role of the agent in the pack; by default 'agent'."),
+        _text(_RUN, "--pack REF", "The pack version that the run is pinned to, such as acme@1.2.0."),
     )
 
 
 # The principal of a run is its agent, so `--as` names the agent, unless a command takes persons too.
-RUN: Options = _run("--agent", "--as")
-RUN_OR_PERSON: Options = (*WHO, *_run("--agent"))
+RUN: Options = _run("--agent --as ID")
+RUN_OR_PERSON: Options = (*WHO, *_run("--agent ID"))
 _CAPTURE = "The capture"
 CIRCUMSTANCES: Options = (
     *_scope(_CAPTURE),
-    _text("origin", _CAPTURE, "--origin", "NAME", "Where it came from, such as tool:crm.lookup."),
-    _text("subject", _CAPTURE, "--subject", "CEID", "Whom it is about, such as customer:cus_77."),
-    _text("recall", _CAPTURE, "--recall", "ID", "The recall that it is based on."),
-    _texts("evidence", _CAPTURE, "--evidence", "REF", "A reference to evidence; can be repeated."),
-    _text("observed_at", _CAPTURE, "--observed-at", "TIME", "When it was observed, in ISO 8601 with a time zone."),
-    _text(
-        "idempotency_key", _CAPTURE, "--idempotency-key", "KEY", "Repeating the request with this key changes nothing."
-    ),
+    _text(_CAPTURE, "--origin NAME", "Where it came from, such as tool:crm.lookup."),
+    _text(_CAPTURE, "--subject CEID", "Whom it is about, such as customer:cus_77."),
+    _text(_CAPTURE, "--recall ID", "The recall that it is based on."),
+    _texts(_CAPTURE, "--evidence REF", "A reference to evidence; can be repeated."),
+    _text(_CAPTURE, "--observed-at TIME", "When it was observed, in ISO 8601 with a time zone."),
+    _text(_CAPTURE, "--idempotency-key KEY", "Repeating the request with this key changes nothing."),
+)
+VALUE: Options = (
+    option(str | None, "--value TEXT", "The value, as text."),
+    option(str | None, "--value-json JSON", "The value, as JSON."),
+)
+FACT: Options = (
+    option(str | None, "--entity CEID", "The entity that the fact is about, such as customer:cus_77."),
+    option(str | None, "--predicate NAME", "The property of the entity."),
+    *VALUE,
+    option(float | None, "--confidence", "How certain it is, from 0 to 1."),
 )
 # The rest of a correction's circumstances come from the memory that it corrects.
 CORRECTION: Options = tuple(
     one for one in CIRCUMSTANCES if one.name not in ("session", "run", "workflow", "decision_key", "recall")
 )
 RECALL_FILTERS: Options = (
-    _texts("entity", None, "--entity", "CEID", "Only about this entity; can be repeated."),
-    option("hops", int, "--hops", "Also about entities up to this many links away: 1 or 2.", default=0),
-    _texts("tier", None, "--tier", "TIER", "Only from this tier; can be repeated."),
-    _texts("write_class", None, "--class", "CLASS", "Only of this class; can be repeated."),
-    option("limit", int | None, "--limit", "At most this many; the pack sets an upper bound."),
-    option(
-        "as_of",
-        str | None,
-        "--as-of",
-        "TIME",
-        "What the run would have been given then: ISO 8601 or a sequence number.",
-    ),
+    _texts(None, "--entity CEID", "Only about this entity; can be repeated."),
+    option(int, "--hops", "Also about entities up to this many links away: 1 or 2.", default=0),
+    _texts(None, "--tier TIER", "Only from this tier; can be repeated."),
+    _texts(None, "--class CLASS", "Only of this class; can be repeated.", name="write_class"),
+    option(int | None, "--limit", "At most this many; the pack sets an upper bound."),
+    option(str | None, "--as-of TIME", "What the run would have been given then: ISO 8601 or a sequence number."),
 )
 
 
 def page_options(limit: int, metavar: str = "ID", type_: Any = str) -> Options:
     """Give the two options of a list that comes in pages."""
     return (
-        inspect.Parameter(
-            "limit",
-            inspect.Parameter.KEYWORD_ONLY,
-            default=limit,
-            annotation=Annotated[int, flag("--limit", "At most this many.")],
-        ),
-        option("after", type_ | None, "--after", metavar, "Start after this one: the last of the previous page."),
+        parameter("limit", Annotated[int, flag("--limit", "At most this many.")], limit),
+        option(type_ | None, f"--after {metavar}", "Start after this one: the last of the previous page."),
     )

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -136,6 +136,29 @@ class Screen:
     def write(self, text: str) -> None:
         """Write these characters unchanged; raises `OutputClosed` or `OutputFailed`."""
         _write(self._stream, text)
+
+
+# Draws a result for people.
+Draw = Callable[[Screen, Any], None]
+
+
+def each(draw: Draw) -> Draw:
+    """Return what draws every record of a list."""
+
+    def draw_all(screen: Screen, found: Iterable[object]) -> None:
+        for one in found:
+            draw(screen, one)
+
+    return draw_all
+
+
+def table(columns: str) -> Draw:
+    """Return what draws a record, or a list of them, as a table of these attributes."""
+
+    def draw(screen: Screen, found: object) -> None:
+        screen.records(columns, cast("Sequence[object]", found) if isinstance(found, list | tuple) else [found])
+
+    return draw
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,18 +9,16 @@ import typer
 
 from muniment.cli import pack_views
 from muniment.cli.call import Call
-from muniment.cli.command import command, group, verb_command
+from muniment.cli.command import command, group
+from muniment.cli.inputs import parse_since
 from muniment.cli.options import ASKER, argument, flag
-from muniment.cli.output import Screen, progress, write_json
+from muniment.cli.output import Screen, table, write_json
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput, NotFound
-from muniment.model.context import Principal
-from muniment.model.pack_difference import PackDifference
 
 if TYPE_CHECKING:
     from muniment.pack import Pack
     from muniment.packs.store import RegisteredPack
-    from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
 pack = group(app, "pack")
@@ -29,10 +26,10 @@ _ACTIVATION = "pack activated_at activated_by previous_pack reason"
 
 Ref = Annotated[str, argument("PACK", "A registered version, such as acme@1.2.0.")]
 FileOrRef = Annotated[str, argument("PACK", "A file, or a registered version such as acme@1.2.0.")]
-Reason = Annotated[str, flag("--reason", "TEXT", "Why; it is kept in the event log.")]
+Reason = Annotated[str, flag("--reason TEXT", "Why; it is kept in the event log.")]
 
 
-@command(pack, "schema", example="muniment pack schema > pack.schema.json")
+@command(pack, "schema")
 def schema(call: Call) -> None:
     """Print the JSON Schema of packs, as JSON also without --json."""
     from muniment.pack import pack_schema
@@ -40,13 +37,13 @@ def schema(call: Call) -> None:
     write_json(pack_schema())
 
 
-@command(pack, "validate", example="muniment pack validate acme.pack.yaml")
+@command(pack, "validate")
 def validate(call: Call, file: Annotated[Path, argument("FILE", "A pack in YAML or JSON.")]) -> None:
     """Validate a pack, and show every problem with its line."""
     from muniment.pack import load_pack
 
     found = load_pack(file)
-    call.show({"pack": found.ref, "digest": found.digest}, lambda: Screen().line(f"{found.ref} is valid"))
+    call.show_line({"pack": found.ref, "digest": found.digest}, f"{found.ref} is valid")
 
 
 def _entry(one: "RegisteredPack") -> dict[str, Any]:
@@ -74,7 +71,7 @@ def _draw(screen: Screen, entries: Sequence[Mapping[str, Any]]) -> None:
     screen.table(("pack", "state", "registered", "by", "digest"), rows)
 
 
-@command(pack, "register", options=ASKER, example="muniment pack register acme.pack.yaml --tenant tenant_acme_prod")
+@command(pack, "register", options=ASKER)
 def register(
     call: Call,
     file: Annotated[Path | None, argument("FILE", "A pack in YAML or JSON.")] = None,
@@ -92,10 +89,10 @@ def register(
     with call.open() as fabric:
         registered = fabric.packs.register(call.principal("admin"), found)
     entry = _entry(registered)
-    call.show(entry, lambda: _draw(Screen(), [entry]))
+    call.show(entry, lambda screen, _: _draw(screen, [entry]))
 
 
-@command(pack, "activate", options=ASKER, example='muniment pack activate acme@1.2.0 --reason "new returns policy"')
+@command(pack, "activate", options=ASKER)
 def activate(
     call: Call,
     ref: Ref,
@@ -114,26 +111,21 @@ def activate(
     with call.open() as fabric:
         plan = fabric.packs.plan_activation(admin, ref)
         if dry_run:
-            call.show(plan, lambda: pack_views.draw_plan(Screen(), plan))
+            call.show(plan, pack_views.draw_plan)
             return
         if not yes and not call.as_json and sys.stdin.isatty():
             pack_views.draw_plan(Screen(), plan)
             call.confirm(f"Put {ref} in force?", yes=yes)
         made = fabric.packs.activate(admin, ref, reason=reason, expected=plan.in_force)
-    call.show(made, lambda: Screen().records(_ACTIVATION, [made]))
+    call.show(made, table(_ACTIVATION))
 
 
-plain(
-    pack,
-    "retire",
-    draw=lambda screen, done: screen.line(f"{done.pack} is retired"),
-    example='muniment pack retire acme@1.1.0 --reason "replaced"',
-)
-plain(pack, "in-force", draw=_ACTIVATION, example="muniment pack in-force --at 2026-05-04T09:31:00Z")
-plain(pack, "history", draw=_ACTIVATION, empty="no pack was ever in force", example="muniment pack history")
+plain(pack, "retire", draw=lambda screen, done: screen.line(f"{done.pack} is retired"))
+plain(pack, "in-force", draw=_ACTIVATION)
+plain(pack, "history", draw=_ACTIVATION, empty="no pack was ever in force")
 
 
-@command(pack, "show", options=ASKER, example="muniment pack show acme@1.2.0")
+@command(pack, "show", options=ASKER)
 def show(
     call: Call,
     ref: Annotated[str | None, argument("PACK", "A registered version; by default the one in force.")] = None,
@@ -146,7 +138,7 @@ def show(
 
     contents = _find(call, ref).document()
     # Whatever is not plain ASCII is escaped, so that it holds nothing that a terminal obeys.
-    call.show(contents, lambda: Screen().write(yaml.safe_dump(contents, sort_keys=False, allow_unicode=False)))
+    call.show(contents, lambda screen, _: screen.write(yaml.safe_dump(contents, sort_keys=False, allow_unicode=False)))
 
 
 def _find(call: Call, ref: str | None) -> "Pack":
@@ -170,32 +162,25 @@ def _first_pack(call: Call) -> "Pack":
     return Settings.gather(None, pack=call.options["pack_file"], home=None, clock=None).pack or builtin_pack()
 
 
-plain(
-    pack,
-    "list",
-    draw=_draw,
-    document=lambda found, _: [_entry(one) for one in found],
-    empty="no packs",
-    example="muniment pack list",
-)
+plain(pack, "list", draw=_draw, document=lambda found, _: [_entry(one) for one in found], empty="no packs")
 
 
-@verb_command(
-    pack, "compare", "admin", draw=pack_views.draw_difference, example="muniment pack compare acme@1.2.0 acme.pack.yaml"
-)
-def compare(fabric: "Verbs", admin: Principal, one: FileOrRef, other: FileOrRef) -> PackDifference:
+@command(pack, "compare", options=ASKER)
+def compare(call: Call, one: FileOrRef, other: FileOrRef) -> None:
     """Show how the second pack differs from the first, rule by rule."""
-    return fabric.packs.compare(admin, _file_or_ref(one), _file_or_ref(other))
+    with call.open() as fabric:
+        found = fabric.packs.compare(call.principal("admin"), _file_or_ref(one), _file_or_ref(other))
+    call.show(found, pack_views.draw_difference)
 
 
-@command(pack, "backtest", options=ASKER, example="muniment pack backtest acme.pack.yaml --since 30d")
+@command(pack, "backtest", options=ASKER)
 def backtest(
     call: Call,
     tried: FileOrRef,
     against: Annotated[
-        str | None, flag("--against", "REF", "The registered version to compare with; by default the one in force.")
+        str | None, flag("--against REF", "The registered version to compare with; by default the one in force.")
     ] = None,
-    since: Annotated[str | None, flag("--since", "TIME", "How long ago, such as 30d, or a time in ISO 8601.")] = None,
+    since: Annotated[str | None, flag("--since TIME", "How long ago, such as 30d, or a time in ISO 8601.")] = None,
     limit: Annotated[int, flag("--limit", "At most this many captures, the latest.")] = 1000,
     recalls: Annotated[int, flag("--recalls", "At most this many recalls, the latest.")] = 200,
     texts: Annotated[
@@ -206,9 +191,9 @@ def backtest(
 
     It is a dry run: nothing is written.
     """
-    start = _parse_since(since, datetime.now(UTC))
+    start = parse_since(since)
     asker = call.principal("reviewer" if texts else "admin")
-    with call.open() as fabric, progress("backtest", as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("backtest") as steps:
         found = fabric.packs.backtest(
             asker,
             _file_or_ref(tried),
@@ -219,10 +204,10 @@ def backtest(
             texts=texts,
             on_progress=lambda done: steps.update(f"{done} captures and recalls"),
         )
-    call.show(found, lambda: pack_views.draw_backtest(Screen(), found))
+    call.show(found, pack_views.draw_backtest)
 
 
-@command(pack, "backfill", options=ASKER, example="muniment pack backfill acme@2.0.0 --dry-run")
+@command(pack, "backfill", options=ASKER)
 def backfill(
     call: Call,
     ref: Annotated[str, argument("REF", "A registered version, such as acme@2.0.0.")],
@@ -234,40 +219,17 @@ def backfill(
     without the role admin it is ordered, and the worker there carries it out.
     """
     reviewer = call.principal("reviewer")
-    with call.open() as fabric, progress("backfill", as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("backfill") as steps:
         found = fabric.packs.backfill(reviewer, ref, dry_run=dry_run)
         if not dry_run and call.may_work():
             done = fabric.packs.run_backfill(call.tenant, on_progress=lambda number: steps.update(f"{number} memories"))
             found = done or found
-    call.show(found, lambda: pack_views.draw_backfill(Screen(), found))
+    call.show(found, pack_views.draw_backfill)
 
 
-plain(
-    pack,
-    "backfills",
-    draw=pack_views.draw_backfill,
-    empty="no backfills",
-    limit=10,
-    example="muniment pack backfills",
-)
+plain(pack, "backfills", draw=pack_views.draw_backfill, empty="no backfills", limit=10)
 
 
 def _file_or_ref(given: str) -> str | Path:
     """Return a reference if it looks like one and no file has that name, else a path."""
     return given if "@" in given and not Path(given).exists() else Path(given)
-
-
-def _parse_since(given: str | None, now: datetime) -> datetime | None:
-    """Parse a time in ISO 8601, or how long ago, such as 30d; raises `InvalidInput`."""
-    from muniment.pack.durations import parse_duration
-
-    if given is None:
-        return None
-    try:
-        return now - parse_duration(given)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return datetime.fromisoformat(given)
-    except ValueError:
-        raise InvalidInput("expected how long ago, such as 30d, or a time in ISO 8601", field="since") from None

@@ -9,9 +9,8 @@ from muniment.cli.output import Screen, by_and_at, format_time, joined
 from muniment.model.backtest import FATES, Backtest
 
 if TYPE_CHECKING:
-    from muniment.model.activation import ActivationPlan
+    from muniment.model.activation import ActivationPlan, PackDifference
     from muniment.model.backfill import Backfill
-    from muniment.model.pack_difference import PackDifference
 
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}

@@ -1,7 +1,7 @@
 """Plain commands: each calls one verb with the fields of its input, as the verb's declaration says.
 
-The table of them, `muniment.cli.generated`, is written by `make generate`. What a module of commands adds is an example
-and how people see the result.
+The table of them, `muniment.cli.generated`, is written by `make generate`. What a module of commands adds is how
+people see the result.
 """
 
 import inspect
@@ -13,10 +13,10 @@ from typing import Any, cast
 import typer
 
 from muniment.cli.call import Call
-from muniment.cli.command import Draw, command, command_path, draw_all
+from muniment.cli.command import command, command_path
 from muniment.cli.inputs import parse_pairs, parse_time
 from muniment.cli.options import ASKER, DATABASE, WHERE, WHO, Options, page_options
-from muniment.cli.output import progress
+from muniment.cli.output import Draw, each, progress, table
 from muniment.model.context import Role
 
 # What a field is called where a shared option has its name.
@@ -73,8 +73,7 @@ def plain(
     app: typer.Typer,
     name: str,
     *,
-    draw: Draw,
-    example: str,
+    draw: Draw | str,
     empty: str = "",
     note: str | None = None,
     limit: int | None = None,
@@ -91,6 +90,8 @@ def plain(
     from muniment.cli.generated import COMMANDS
 
     one = COMMANDS[command_path(app, name)]
+    # What becomes another document is drawn as that one.
+    drawn = table(draw) if isinstance(draw, str) else each(draw) if one.many and document is None else draw
 
     def call_verb(call: Call, **values: Any) -> None:
         asker = call.principal(*one.roles) if one.roles else call.tenant
@@ -98,9 +99,7 @@ def plain(
         with opened as fabric, progress(doing or "", as_json=call.as_json or doing is None):
             found: Any = attrgetter(one.verb)(fabric)(asker, **one.fields(values))
         shown = document(found, values) if document is not None else found
-        # What becomes another document is drawn as that one.
-        drawn = found if one.many and document is None else [shown]
-        call.show(shown, lambda: draw_all(draw, drawn))
+        call.show(shown, drawn)
         if one.page_key is not None:
             call.note_page(found, limit=values["limit"], key=one.page_key, empty=empty)
         elif one.many and empty and not found:
@@ -111,4 +110,4 @@ def plain(
     call = inspect.Parameter("call", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     cast("Any", call_verb).__signature__ = inspect.Signature([call, *one.parameters, *one.page(limit)])
     call_verb.__doc__ = one.help
-    command(app, name, example=example, options=one.shared())(call_verb)
+    command(app, name, options=one.shared())(call_verb)

@@ -1,6 +1,7 @@
 """Recall and compile, which read memory for a run; explain and replay, which show how a recall was decided."""
 
 import json
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,7 +11,6 @@ from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
 from muniment.cli.inputs import parse_as_of
 from muniment.cli.options import ASKER, RECALL_FILTERS, RUN, RUN_OR_PERSON, WHERE, MemoryId, argument, flag
-from muniment.cli.output import Screen
 from muniment.model.compiled import CompiledMemory, Format
 
 app = typer.Typer()
@@ -19,16 +19,11 @@ _OPTIONS = (*RECALL_FILTERS, *RUN, *WHERE)
 Query = Annotated[str | None, argument("QUERY", "What to look for; without it the most important records come first.")]
 
 
-@command(
-    app,
-    "recall",
-    options=_OPTIONS,
-    example="muniment recall 'card numbers' --user cust_8861 --intent support.refund.execute --allow PII --verbose",
-)
+@command(app, "recall", options=_OPTIONS)
 def recall(
     call: Call,
     query: Query = None,
-    verbose: Annotated[bool, flag("--verbose", "-v", "Show the parts of every score.")] = False,
+    verbose: Annotated[bool, flag("--verbose -v", "Show the parts of every score.")] = False,
 ) -> None:
     """Recall what a run may know, with the provenance of each record.
 
@@ -37,25 +32,19 @@ def recall(
     run, filters = call.run(), call.recall_filters()
     with call.open() as fabric:
         answer = fabric.recall(run, query, **filters)
-    call.show(answer, lambda: recall_views.draw_recall(Screen(), answer, verbose=verbose))
+    call.show(answer, partial(recall_views.draw_recall, verbose=verbose))
 
 
-@command(
-    app,
-    "compile",
-    options=_OPTIONS,
-    example="muniment compile 'card numbers' --user cust_8861 --allow PII --budget 500 > memory.md",
-)
+@command(app, "compile", options=_OPTIONS)
 def compile_(
     call: Call,
     query: Query = None,
-    budget: Annotated[int, flag("--budget", "TOKENS", "The largest number of tokens.")] = 1024,
+    budget: Annotated[int, flag("--budget TOKENS", "The largest number of tokens.")] = 1024,
     form: Annotated[Format, flag("--format", "The format of the section.")] = "markdown",
     tokenizer: Annotated[
         str | None,
         flag(
-            "--tokenizer",
-            "NAME",
+            "--tokenizer NAME",
             "What counts the tokens: wordllama (the default), characters, tiktoken:ENCODING or file:PATH.",
         ),
     ] = None,
@@ -68,7 +57,7 @@ def compile_(
     with call.open() as fabric:
         compiled = fabric.compile(run, query, token_budget=budget, format=form, tokenizer=tokenizer, **filters)
     # Unwrapped and unescaped: the compiler lets nothing through that a terminal would obey.
-    call.show(compiled, lambda: Screen().write(_text(compiled)))
+    call.show(compiled, lambda screen, _: screen.write(_text(compiled)))
     for line in recall_views.compile_report(compiled):
         call.note(line)
 
@@ -81,19 +70,12 @@ def _text(compiled: CompiledMemory) -> str:
     return compiled.text if compiled.text.endswith("\n") else compiled.text + "\n"
 
 
-@command(
-    app,
-    "explain",
-    options=(*RUN_OR_PERSON, *WHERE),
-    example="muniment explain pm_01a1de60 --role auditor --user cust_8861 --allow PII",
-)
+@command(app, "explain", options=(*RUN_OR_PERSON, *WHERE))
 def explain(
     call: Call,
     memory_id: MemoryId,
-    recall: Annotated[str | None, flag("--recall", "ID", "In this recorded recall, rcl_..., for its run.")] = None,
-    as_of: Annotated[
-        str | None, flag("--as-of", "TIME", "At this time, in ISO 8601, or at this sequence number.")
-    ] = None,
+    recall: Annotated[str | None, flag("--recall ID", "In this recorded recall, rcl_..., for its run.")] = None,
+    as_of: Annotated[str | None, flag("--as-of TIME", "At this time, in ISO 8601, or at this sequence number.")] = None,
 ) -> None:
     """Explain why a run can see a memory, or which filters hide it.
 
@@ -111,14 +93,14 @@ def explain(
         else:
             assert run is not None
             found = fabric.explain(run, memory_id=memory_id, recall_id=recall, as_of=at)
-    call.show(found, lambda: recall_views.draw_explanation(Screen(), found))
+    call.show(found, recall_views.draw_explanation)
     if run is None and recall is None:
         call.note(
             "no run is described: filters that depend on one were skipped; describe it with --user, --intent, ..."
         )
 
 
-@command(app, "replay", options=ASKER, example="muniment replay rcl_01a1de60")
+@command(app, "replay", options=ASKER)
 def replay(call: Call, recall_id: Annotated[str, argument("RECALL", "The id of a recall, rcl_...")]) -> None:
     """Replay a recorded recall as of its time, and compare the results.
 
@@ -126,6 +108,6 @@ def replay(call: Call, recall_id: Annotated[str, argument("RECALL", "The id of a
     """
     with call.open() as fabric:
         found = fabric.replay(call.principal("auditor"), recall_id)
-    call.show(found, lambda: recall_views.draw_replay(Screen(), found))
+    call.show(found, recall_views.draw_replay)
     if not found.same:
         raise typer.Exit(FAILED)

@@ -1,6 +1,7 @@
 """The review queue: list, show, approve, edit, reject, lift, override, assign, release."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,9 +9,8 @@ import typer
 from muniment.cli import views
 from muniment.cli.call import FAILED, REFUSED, Call
 from muniment.cli.command import command, group
-from muniment.cli.inputs import parse_value
-from muniment.cli.options import ASKER, Evidence, Note, ProposalId, ProposalIds, Value, ValueJson, Version, flag
-from muniment.cli.output import Screen, progress, write_error
+from muniment.cli.options import ASKER, VALUE, Evidence, Note, ProposalId, ProposalIds, Version, flag
+from muniment.cli.output import each, write_error
 from muniment.cli.plain import plain
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
 from muniment.model.candidate import Refusal
@@ -27,37 +27,30 @@ queue = group(app, "queue", lists=True)
 _OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
 
 
-plain(
-    queue,
-    "list",
-    draw=views.draw_queued,
-    empty="nothing waits in the queue",
-    example="muniment queue --class correction --limit 20",
-)
+plain(queue, "list", draw=views.draw_queued, empty="nothing waits in the queue")
 
 
-@command(queue, "show", options=ASKER, example="muniment queue show mwp_01a1de60")
+@command(queue, "show", options=ASKER)
 def show(call: Call, proposal_id: ProposalId) -> None:
     """Show one proposal with everything it is based on and every verdict."""
     reviewer = call.principal("reviewer")
     with call.open() as fabric:
         found = fabric.queue.get(reviewer, proposal_id)
         against = [] if call.as_json else fabric.contradictions.list(reviewer, proposal_id=found.proposal_id)
-    call.show(found, lambda: views.draw_proposal(Screen(), found, against))
+    call.show(found, partial(views.draw_proposal, contradictions=against))
 
 
-@command(app, "approve", options=ASKER, example="muniment approve mwp_01a1de60 mwp_01a1de60 --note 'in the log'")
+@command(app, "approve", options=ASKER)
 def approve(
     call: Call,
     proposal_ids: ProposalIds,
     note: Note = None,
-    supersedes: Annotated[str | None, flag("--supersedes", "MEMORY", "The memory that this one replaces.")] = None,
+    supersedes: Annotated[str | None, flag("--supersedes MEMORY", "The memory that this one replaces.")] = None,
     version: Version = None,
     acknowledge: Annotated[
         list[str] | None,
         flag(
-            "--acknowledge",
-            "PROPOSAL=REASON",
+            "--acknowledge PROPOSAL=REASON",
             "Approve a proposal that is not ordinary, with a reason for its verdict; can be repeated.",
         ),
     ] = None,
@@ -79,14 +72,14 @@ def approve(
     with call.open() as fabric:
         if len(ids) > 1 or reasons:
             done, broken = _approve_many(call, fabric, reviewer, ids, note, reasons)
-            call.show(done, lambda: views.draw_outcomes(Screen(), done))
+            call.show(done, views.draw_outcomes)
         else:
             one, proposal = _approve_one(
                 ids[0],
                 lambda: fabric.queue.approve(reviewer, ids[0], note=note, supersedes=supersedes, version=version),
             )
             done, broken = [one], None
-            call.show(done, lambda: views.draw_decision(Screen(), proposal) if proposal is not None else None)
+            call.show(done, lambda screen, _: views.draw_decision(screen, proposal) if proposal is not None else None)
     for one in done:
         if one.error is not None:
             # The place is the proposal, so the message need not name it.
@@ -125,7 +118,7 @@ def _approve_many(
 ) -> tuple[list[Outcome], MunimentError | None]:
     """Approve in batches; return the outcomes, and the error that stopped the rest. Earlier batches are committed."""
     done: list[Outcome] = []
-    with progress("approving", len(ids), as_json=call.as_json) as steps:
+    with call.progress("approving", len(ids)) as steps:
         for first in range(0, len(ids), APPROVED_AT_ONCE):
             some = ids[first : first + APPROVED_AT_ONCE]
             acknowledged = {one: reasons[one] for one in some if one in reasons}
@@ -139,11 +132,11 @@ def _approve_many(
     return done, None
 
 
-@command(app, "reject", options=ASKER, example="muniment reject mwp_01a1de60 --reason not_confirmed")
+@command(app, "reject", options=ASKER)
 def reject(
     call: Call,
     proposal_ids: ProposalIds,
-    reason: Annotated[str, flag("--reason", "WORD", "Why, in a word or two.")],
+    reason: Annotated[str, flag("--reason WORD", "Why, in a word or two.")],
     note: Note = None,
     version: Version = None,
 ) -> None:
@@ -165,25 +158,17 @@ def reject(
                 write_error(error.as_dict() | {"place": one}, as_json=call.as_json)
                 if not isinstance(error, _OF_ONE):
                     break
-    call.show(done, lambda: _draw_decisions(done))
+    call.show(done, each(views.draw_decision))
     if failed:
         raise typer.Exit(FAILED)
 
 
-def _draw_decisions(found: list[Proposal]) -> None:
-    screen = Screen()
-    for one in found:
-        views.draw_decision(screen, one)
-
-
-@command(app, "edit", options=ASKER, example="muniment edit mwp_01a1de60 --text 'Returns are accepted within 14 days.'")
+@command(app, "edit", options=(*VALUE, *ASKER))
 def edit(
     call: Call,
     proposal_id: ProposalId,
-    text: Annotated[str | None, flag("--text", "TEXT", "The new text.")] = None,
-    value: Value = None,
-    value_json: ValueJson = None,
-    classification: Annotated[str | None, flag("--classification", "-c", "LABEL", "A higher label.")] = None,
+    text: Annotated[str | None, flag("--text TEXT", "The new text.")] = None,
+    classification: Annotated[str | None, flag("--classification -c LABEL", "A higher label.")] = None,
     evidence: Evidence = None,
     note: Note = None,
     version: Version = None,
@@ -196,8 +181,8 @@ def edit(
     changes: EditFields = {}
     if text is not None:
         changes["text"] = text
-    if value is not None or value_json is not None:
-        changes["value"] = parse_value(value, value_json)
+    if call.options["value"] is not None or call.options["value_json"] is not None:
+        changes["value"] = call.value()
     if classification is not None:
         changes["classification"] = classification
     if evidence:
@@ -205,16 +190,11 @@ def edit(
     with call.open() as fabric:
         outcome = fabric.queue.edit(call.principal("reviewer"), proposal_id, note=note, version=version, **changes)
     if isinstance(outcome, Refusal):
-        call.refuse({"refusal": outcome}, lambda: views.draw_refusal(Screen(), outcome))
-    call.show(outcome, lambda: views.draw_decision(Screen(), outcome))
+        call.refuse({"refusal": outcome}, lambda screen, _: views.draw_refusal(screen, outcome))
+    call.show(outcome, views.draw_decision)
 
 
-plain(app, "lift", draw=views.draw_decision, example="muniment lift mwp_01a1de60 --note 'the policy changed'")
-plain(
-    app,
-    "override",
-    draw=views.draw_decision,
-    example="muniment override mwp_01a1de60 --tier semantic --priority 0.8",
-)
-plain(app, "assign", draw=views.draw_decision, example="muniment assign mwp_01a1de60 --to operator_b")
-plain(app, "release", draw=views.draw_decision, example="muniment release mwp_01a1de60")
+plain(app, "lift", draw=views.draw_decision)
+plain(app, "override", draw=views.draw_decision)
+plain(app, "assign", draw=views.draw_decision)
+plain(app, "release", draw=views.draw_decision)

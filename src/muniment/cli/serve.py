@@ -13,7 +13,7 @@ from muniment import __version__
 from muniment.cli.call import Call
 from muniment.cli.command import command
 from muniment.cli.options import PACK, PLACE, flag
-from muniment.cli.output import OutputClosed, OutputFailed, Screen, progress
+from muniment.cli.output import OutputClosed, OutputFailed, Screen
 
 if TYPE_CHECKING:
     from muniment.fabric import AsyncFabric
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@command(app, "serve", options=(*PLACE, *PACK), example="muniment serve --port 8600")
+@command(app, "serve", options=(*PLACE, *PACK))
 def serve(
     call: Call,
-    host: Annotated[str, flag("--host", "ADDRESS", "The address to listen on.", envvar="MUNIMENT_HOST")] = "127.0.0.1",
+    host: Annotated[str, flag("--host ADDRESS", "The address to listen on.", envvar="MUNIMENT_HOST")] = "127.0.0.1",
     port: Annotated[
-        int, flag("--port", "PORT", "The port; 0 for any free one.", envvar="MUNIMENT_PORT", min=0, max=65535)
+        int, flag("--port PORT", "The port; 0 for any free one.", envvar="MUNIMENT_PORT", min=0, max=65535)
     ] = 8600,
     worker: Annotated[
         bool | None, flag("--worker/--no-worker", "Run the jobs inside; by default only if the database is embedded.")
@@ -37,14 +37,13 @@ def serve(
     proxies: Annotated[
         str,
         flag(
-            "--proxies",
-            "ADDRESSES",
+            "--proxies ADDRESSES",
             "Proxies whose forwarded headers are trusted, separated by commas; by default none.",
             envvar="MUNIMENT_PROXIES",
         ),
     ] = "",
     activate: Annotated[
-        bool, flag("--activate", "Put the pack file in force in every tenant, except where that takes two people.")
+        bool, flag("--activate", "Put the pack file in force in every tenant, unless that needs a second person.")
     ] = False,
     demo: Annotated[
         bool,
@@ -101,7 +100,7 @@ def _prepare_demo(call: Call, settings: "Settings") -> Path | None:
     from muniment import demo
 
     home = settings.home if settings.url is None else None
-    with progress("playing sixty days of a shop", demo.DAYS, as_json=call.as_json) as steps:
+    with call.progress("playing sixty days of a shop", demo.DAYS) as steps:
         demo.play(home, settings.url, lambda day: steps.update(f"day {day + 1}", day))
     lines = demo.create_keys(home, settings.url)
     if sys.stderr.isatty() and not call.as_json:

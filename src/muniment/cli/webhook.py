@@ -1,20 +1,15 @@
 """Webhooks: where a tenant's events are posted."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, group, verb_command
-from muniment.cli.options import WHERE, argument, flag
-from muniment.cli.output import Screen, by_and_at, counted, fields_of, joined, progress
+from muniment.cli.command import command, group
+from muniment.cli.options import ASKER, WHERE, argument, flag
+from muniment.cli.output import Screen, by_and_at, counted, fields_of, joined
 from muniment.cli.plain import plain
-from muniment.model.context import Principal
-from muniment.model.events import EventType
-from muniment.model.webhook import Webhook
-
-if TYPE_CHECKING:
-    from muniment.sync_verbs import Verbs
+from muniment.model.events import EventType, Webhook
 
 app = typer.Typer()
 webhook = group(app, "webhook", lists=True)
@@ -37,46 +32,40 @@ def _draw(screen: Screen, one: Webhook) -> None:
     )
 
 
-@verb_command(
-    webhook,
-    "add",
-    "admin",
-    draw=_draw,
-    note=_SHOWN_ONCE,
-    example="muniment webhook add https://example.com/memory --type memory.promoted",
-)
+@command(webhook, "add", options=ASKER)
 def add(
-    fabric: "Verbs",
-    admin: Principal,
+    call: Call,
     target: Annotated[str, argument("URL", "Where events are posted, with https.")],
-    types: Annotated[list[str] | None, flag("--type", "TYPE", "Only events of this type; can be repeated.")] = None,
-) -> Webhook:
+    types: Annotated[list[str] | None, flag("--type TYPE", "Only events of this type; can be repeated.")] = None,
+) -> None:
     """Add a webhook: it gets the tenant's events from now on, in order, signed.
 
     Its secret is shown once.
     """
-    # The fabric checks the types.
-    return fabric.webhooks.add(admin, url=target, types=cast("list[EventType]", types) or None)
+    with call.open() as fabric:
+        # The fabric checks the types.
+        made = fabric.webhooks.add(call.principal("admin"), url=target, types=cast("list[EventType]", types) or None)
+    call.show(made, _draw)
+    call.note(_SHOWN_ONCE)
 
 
-plain(webhook, "list", draw=_draw, empty="no webhooks", example="muniment webhook list")
+plain(webhook, "list", draw=_draw, empty="no webhooks")
 plain(
     webhook,
     "remove",
     draw=lambda screen, done: screen.line(f"removed {done['webhook_id']}"),
     document=lambda _, values: {**values, "removed": True},
-    example="muniment webhook remove whk_01a1de60",
 )
-plain(webhook, "rotate", draw=_draw, note=_SHOWN_ONCE, example="muniment webhook rotate whk_01a1de60")
-plain(webhook, "resume", draw=_draw, example="muniment webhook resume whk_01a1de60")
-plain(webhook, "replay", draw=_draw, example="muniment webhook replay whk_01a1de60 --after 40")
+plain(webhook, "rotate", draw=_draw, note=_SHOWN_ONCE)
+plain(webhook, "resume", draw=_draw)
+plain(webhook, "replay", draw=_draw)
 
 
-@command(webhook, "deliver", options=WHERE, example="muniment webhook deliver --tenant tenant_acme_prod")
+@command(webhook, "deliver", options=WHERE)
 def deliver(call: Call, limit: Annotated[int, flag("--limit", "At most this many events to each.")] = 1000) -> None:
     """Post waiting events to each webhook now. A failed delivery is retried when it is due."""
-    with call.open() as fabric, progress("posting", as_json=call.as_json):
+    with call.open() as fabric, call.progress("posting"):
         done = fabric.webhooks.deliver(call.tenant, max_events=limit)
     more = ", there are more" if done.more else ""
     words = f"{counted(done.delivered, 'event')} posted, {done.retrying} to retry, {done.parked} parked{more}"
-    call.show(done, lambda: Screen().line(words))
+    call.show_line(done, words)

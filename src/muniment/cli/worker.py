@@ -1,6 +1,5 @@
 """The worker, and the backlog: what waits, what was parked, the jobs, suspended classes."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,15 +20,13 @@ work = group(app, "work", lists=True)
 _BREAKER = "write_class open at by correct samples"
 
 
-@command(app, "worker", options=PLACE, example="muniment worker --until-idle")
+@command(app, "worker", options=PLACE)
 def worker(
     call: Call,
     until_idle: Annotated[
         bool, flag("--until-idle", "Run the jobs that are due, and those they cause; then end.")
     ] = False,
-    concurrency: Annotated[
-        int, flag("--concurrency", "N", "Jobs at the same time in this process.", min=1, max=64)
-    ] = 4,
+    concurrency: Annotated[int, flag("--concurrency N", "Jobs at the same time in this process.", min=1, max=64)] = 4,
 ) -> None:
     """Run the background jobs of all tenants.
 
@@ -41,7 +38,7 @@ def worker(
     from muniment import loops
 
     ran = anyio.run(_work, call, until_idle, concurrency, backend_options=loops.OPTIONS)
-    call.show({"jobs": ran}, lambda: Screen().line(f"{counted(ran, 'job')} done"))
+    call.show_line({"jobs": ran}, f"{counted(ran, 'job')} done")
 
 
 async def _work(call: Call, until_idle: bool, concurrency: int) -> int:
@@ -71,20 +68,14 @@ async def _work(call: Call, until_idle: bool, concurrency: int) -> int:
             await running.until_idle()
         else:
             write_note("working; Ctrl-C ends it")
-            await _until_signal(running.forever)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
+                await running.forever()
+                tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await opened.close()
     return ran
-
-
-async def _until_signal(run: Callable[[], Awaitable[None]]) -> None:
-    import anyio
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
-        await run()
-        tasks.cancel_scope.cancel()
 
 
 async def _cancel_on_signal(scope: "anyio.CancelScope") -> None:
@@ -105,35 +96,19 @@ def _draw_backlog(screen: Screen, found: Backlog) -> None:
     screen.line(f"{found.parked} parked")
 
 
-def _draw_requeued(screen: Screen, done: Mapping[str, Sequence[str]]) -> None:
-    screen.line(f"{counted(len(done['requeued']), 'capture')} to be tried again")
-
-
 def _draw_reset(screen: Screen, done: ClockReset) -> None:
     screen.line(f"the clock was set from {format_time(done.was_at)} to {format_time(done.at)}, sequence {done.seq}")
 
 
-plain(work, "list", draw=_draw_backlog, example="muniment work list")
-plain(
-    work,
-    "parked",
-    draw="capture_id parked_at tries error",
-    empty="nothing is parked",
-    example="muniment work parked",
-)
+plain(work, "list", draw=_draw_backlog)
+plain(work, "parked", draw="capture_id parked_at tries error", empty="nothing is parked")
 plain(
     work,
     "requeue",
-    draw=_draw_requeued,
+    draw=lambda screen, done: screen.line(f"{counted(len(done['requeued']), 'capture')} to be tried again"),
     document=lambda done, _: {"requeued": list(done)},
-    example="muniment work requeue cap_01a1de60",
 )
-plain(work, "jobs", draw="job ran_at took failures error", empty="no job has run yet", example="muniment work jobs")
-plain(work, "breakers", draw=_BREAKER, empty="none was suspended", example="muniment work breakers")
-plain(work, "resume", draw=_BREAKER, example="muniment work resume preference")
-plain(
-    work,
-    "reset-clock",
-    draw=_draw_reset,
-    example="muniment work reset-clock --reason 'the clock of node 3 was ahead'",
-)
+plain(work, "jobs", draw="job ran_at took failures error", empty="no job has run yet")
+plain(work, "breakers", draw=_BREAKER, empty="none was suspended")
+plain(work, "resume", draw=_BREAKER)
+plain(work, "reset-clock", draw=_draw_reset)

@@ -1,27 +1,16 @@
 """Writing: capture, propose, correct, consolidate."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
 from muniment.cli import views
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
-from muniment.cli.inputs import parse_value, read_payload, read_text
-from muniment.cli.options import (
-    ASKER,
-    CIRCUMSTANCES,
-    CORRECTION,
-    SPEAKS_FOR,
-    WHERE,
-    Label,
-    Value,
-    ValueJson,
-    argument,
-    flag,
-)
-from muniment.cli.output import Screen, progress, write_error
+from muniment.cli.inputs import read_payload, read_text
+from muniment.cli.options import ASKER, CIRCUMSTANCES, CORRECTION, FACT, SPEAKS_FOR, WHERE, Label, argument, flag
+from muniment.cli.output import write_error
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.fields import CaptureKind, WriteClass
 from muniment.model.proposal import Submission
@@ -35,25 +24,16 @@ _OPTIONS = (*CIRCUMSTANCES, *SPEAKS_FOR, *ASKER)
 
 _KINDS = ", ".join(get_args(CaptureKind))
 Kind = Annotated[
-    CaptureKind | None,
-    flag("--capture-kind", "-k", "KIND", f"The kind of capture; by default statement. One of {_KINDS}."),
+    CaptureKind | None, flag("--capture-kind -k KIND", f"The kind of capture; by default statement. One of {_KINDS}.")
 ]
-Entity = Annotated[str | None, flag("--entity", "CEID", "The entity that the fact is about, such as customer:cus_77.")]
-Predicate = Annotated[str | None, flag("--predicate", "NAME", "The property of the entity.")]
-Confidence = Annotated[float | None, flag("--confidence", "How certain it is, from 0 to 1.")]
 
 
-@command(
-    app,
-    "capture",
-    options=_OPTIONS,
-    example="muniment capture 'Returns are accepted within 30 days.' -c PUBLIC --evidence doc:returns_policy",
-)
+@command(app, "capture", options=_OPTIONS)
 def capture(
     call: Call,
     text: Annotated[str | None, argument("TEXT", "What happened; - reads stdin.")] = None,
-    file: Annotated[Path | None, flag("--file", "-f", "FILE", "Read the text from a file; - is stdin.")] = None,
-    payload: Annotated[str | None, flag("--payload", "JSON", "JSON beside the text, or @FILE that holds it.")] = None,
+    file: Annotated[Path | None, flag("--file -f FILE", "Read the text from a file; - is stdin.")] = None,
+    payload: Annotated[str | None, flag("--payload JSON", "JSON beside the text, or @FILE that holds it.")] = None,
     capture_kind: Kind = None,
     classification: Label = None,
 ) -> None:
@@ -71,25 +51,14 @@ def capture(
     with call.open() as fabric:
         receipt = fabric.capture(author, **cast("CaptureFields", fields))
     repeated = "captured before" if receipt.repeated else ""
-    call.show(receipt, lambda: Screen().heading(receipt.capture_id, f"sequence {receipt.seq}", "", repeated))
+    call.show(receipt, lambda screen, _: screen.heading(receipt.capture_id, f"sequence {receipt.seq}", "", repeated))
 
 
-@command(
-    app,
-    "propose",
-    options=_OPTIONS,
-    example="muniment propose --class preference --entity customer:cus_77 "
-    "--predicate prefers_communication_channel --value email -c INTERNAL --evidence tool:crm.lookup:tc_212",
-)
+@command(app, "propose", options=(*FACT, *_OPTIONS))
 def propose(
     call: Call,
     write_class: Annotated[WriteClass, flag("--class", "The class of the fact.")],
-    entity: Entity = None,
-    predicate: Predicate = None,
-    value: Value = None,
-    value_json: ValueJson = None,
-    text: Annotated[str | None, flag("--text", "TEXT", "The fact in words.")] = None,
-    confidence: Confidence = None,
+    text: Annotated[str | None, flag("--text TEXT", "The fact in words.")] = None,
     capture_kind: Kind = None,
     classification: Label = None,
 ) -> None:
@@ -97,41 +66,22 @@ def propose(
 
     Ends with 3 if a gate refuses it; the capture stays.
     """
-    fields = call.capture_fields(
-        write_class=write_class,
-        entity=entity,
-        predicate=predicate,
-        value=parse_value(value, value_json),
-        text=text,
-        confidence=confidence,
-        kind=capture_kind,
-        classification=classification,
-    )
+    fields = call.capture_fields(write_class=write_class, text=text, kind=capture_kind, classification=classification)
     author = call.writer()
     with call.open() as fabric:
         outcome = fabric.propose(author, **cast("ProposeFields", fields))
     _show_submission(call, outcome)
 
 
-@command(
-    app,
-    "correct",
-    options=(*CORRECTION, *ASKER),
-    example="muniment correct pm_01a1de60 --value phone --evidence call:2026_05_09",
-)
+@command(app, "correct", options=(*FACT, *CORRECTION, *ASKER))
 def correct(
     call: Call,
     memory_id: Annotated[
         str | None, argument("MEMORY", "The memory that is wrong, pm_...; or give --entity and --predicate.")
     ] = None,
-    entity: Entity = None,
-    predicate: Predicate = None,
-    value: Value = None,
-    value_json: ValueJson = None,
-    text: Annotated[str | None, flag("--text", "TEXT", "What is right, in words.")] = None,
-    confidence: Confidence = None,
+    text: Annotated[str | None, flag("--text TEXT", "What is right, in words.")] = None,
     classification: Annotated[
-        str | None, flag("--classification", "-c", "LABEL", "By default that of the memory; required for a key.")
+        str | None, flag("--classification -c LABEL", "By default that of the memory; required for a key.")
     ] = None,
 ) -> None:
     """Correct a memory, or a key: say what is right instead.
@@ -139,35 +89,32 @@ def correct(
     The correction takes the key, subject, user, intent, qualifiers and label of the memory. Another person has to
     approve it; then it supersedes the memory. Ends with 3 if a gate refuses it; the capture stays.
     """
-    fields: dict[str, Any] = call.capture_fields(
-        value=parse_value(value, value_json), text=text, confidence=confidence, classification=classification
-    )
-    target = {"memory_id": memory_id, "entity": entity, "predicate": predicate}
+    fields = call.capture_fields(memory_id=memory_id, text=text, classification=classification)
     author = call.principal("correction_writer")
     with call.open() as fabric:
-        outcome = fabric.correct(author, **target, **cast("CorrectFields", fields))
+        outcome = fabric.correct(author, **cast("CorrectFields", fields))
     _show_submission(call, outcome)
 
 
 def _show_submission(call: Call, outcome: Submission | Refusal) -> None:
     if isinstance(outcome, Refusal):
-        call.refuse({"refusal": outcome}, lambda: views.draw_refusal(Screen(), outcome))
+        call.refuse({"refusal": outcome}, lambda screen, _: views.draw_refusal(screen, outcome))
     words = f"proposed {outcome.proposal_id}: a {outcome.write_class}, {outcome.status}"
-    call.show(outcome, lambda: Screen().line(words))
+    call.show_line(outcome, words)
 
 
-@command(app, "consolidate", options=WHERE, example="muniment consolidate --tenant tenant_acme_prod")
+@command(app, "consolidate", options=WHERE)
 def consolidate(call: Call) -> None:
     """Turn waiting captures into proposals or refusals."""
     with call.open() as fabric:
         result = run_consolidation(call, fabric)
-    call.show(result, lambda: views.draw_consolidation(Screen(), result))
+    call.show(result, views.draw_consolidation)
     fail_if_unreadable(call, result)
 
 
 def run_consolidation(call: Call, fabric: "Verbs") -> Consolidation:
     """Consolidate the tenant's captures, and show the progress."""
-    with progress("consolidating", as_json=call.as_json) as steps:
+    with call.progress("consolidating") as steps:
         return fabric.consolidate(
             call.tenant,
             on_progress=lambda so_far: steps.update(f"{so_far.captures} captures, {len(so_far.proposals)} proposals"),

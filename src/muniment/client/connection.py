@@ -14,8 +14,8 @@ from muniment.client.transport import ANSWER_WITHIN, LONG, RETRIES, Transport, W
 from muniment.errors import Denied, InvalidInput
 from muniment.model.context import RUN_HEADER, Asker, Principal, RunContext
 from muniment.model.fields import Source
+from muniment.model.inputs import check_name
 from muniment.model.speakers import SpeaksFor
-from muniment.verbs.inputs import check_name
 
 if TYPE_CHECKING:
     from muniment.pack import Pack

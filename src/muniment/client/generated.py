@@ -13,37 +13,29 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Unpack
 
-    from muniment.model.activation import Activation, ActivationPlan, Retirement
-    from muniment.model.adoption import Adoption
+    from muniment.model.activation import Activation, ActivationPlan, PackDifference, Retirement
     from muniment.model.archive import Archive, ArchiveCheck
     from muniment.model.backfill import Backfill
     from muniment.model.backtest import Backtest
-    from muniment.model.breaker import Breaker
     from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
     from muniment.model.candidate import Consolidation, Refusal
-    from muniment.model.capture import Receipt, Receipts
-    from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
+    from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, Receipts, RefusalEntry, Rerun, RerunReason
     from muniment.model.chain import Head, Sealed, Verification
     from muniment.model.compiled import CompiledMemory
     from muniment.model.consent import Consent, ConsentReach, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-    from muniment.model.erasure import Erasure
-    from muniment.model.events import Event, EventType
-    from muniment.model.evidence import Evidence
+    from muniment.model.erasure import Erasure, NameSearch
+    from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
-    from muniment.model.metrics import GoldenResult, Metrics, PiiScan
-    from muniment.model.name_search import NameSearch
-    from muniment.model.pack_difference import PackDifference
+    from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
     from muniment.model.proposal import Outcome, Proposal, Submission
-    from muniment.model.recall import Recall
-    from muniment.model.recalls import RecallDetails, RecallSummary
+    from muniment.model.recall import Recall, RecallDetails, RecallSummary
     from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
-    from muniment.model.trail import Trail
-    from muniment.model.webhook import Deliveries, Webhook
-    from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+    from muniment.model.trail import Evidence, Trail
+    from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
     from muniment.pack import Pack
     from muniment.packs.types import PackShown, RegisteredPack
     from muniment.verbs.keywords import (
@@ -63,7 +55,7 @@ if TYPE_CHECKING:
 
 _PROPOSAL: Result[Proposal] = Result("muniment.model.proposal.Proposal")
 _QUEUE_COUNTS: Result[QueueCounts] = Result("muniment.model.review_views.QueueCounts")
-_EVIDENCE: Result[Evidence] = Result("muniment.model.evidence.Evidence")
+_EVIDENCE: Result[Evidence] = Result("muniment.model.trail.Evidence")
 _OUTCOME_LIST: Result[list[Outcome]] = Result("muniment.model.proposal.Outcome", many=True)
 _PROPOSAL_OR_REFUSAL: Result[Proposal | Refusal] = Result(
     "muniment.model.proposal.Proposal", "muniment.model.candidate.Refusal"
@@ -80,30 +72,30 @@ _MEMORY_SUMMARY: Result[MemorySummary] = Result("muniment.model.browse.MemorySum
 _MEMORY_CHANGES: Result[MemoryChanges] = Result("muniment.model.browse.MemoryChanges")
 _TURN_LIST: Result[list[Turn]] = Result("muniment.model.browse.Turn", many=True)
 _GRAPH: Result[Graph] = Result("muniment.model.browse.Graph")
-_CAPTURE_ENTRY: Result[CaptureEntry] = Result("muniment.model.capture_history.CaptureEntry")
-_CAPTURE_HISTORY: Result[CaptureHistory] = Result("muniment.model.capture_history.CaptureHistory")
-_RERUN: Result[Rerun] = Result("muniment.model.capture_history.Rerun")
-_REFUSAL_ENTRY: Result[RefusalEntry] = Result("muniment.model.capture_history.RefusalEntry")
-_RECALL_SUMMARY: Result[RecallSummary] = Result("muniment.model.recalls.RecallSummary")
-_RECALL_DETAILS: Result[RecallDetails] = Result("muniment.model.recalls.RecallDetails")
+_CAPTURE_ENTRY: Result[CaptureEntry] = Result("muniment.model.capture.CaptureEntry")
+_CAPTURE_HISTORY: Result[CaptureHistory] = Result("muniment.model.capture.CaptureHistory")
+_RERUN: Result[Rerun] = Result("muniment.model.capture.Rerun")
+_REFUSAL_ENTRY: Result[RefusalEntry] = Result("muniment.model.capture.RefusalEntry")
+_RECALL_SUMMARY: Result[RecallSummary] = Result("muniment.model.recall.RecallSummary")
+_RECALL_DETAILS: Result[RecallDetails] = Result("muniment.model.recall.RecallDetails")
 _BACKLOG: Result[Backlog] = Result("muniment.model.work.Backlog")
 _PARKED: Result[Parked] = Result("muniment.model.work.Parked")
 _STR_LIST: Result[list[str]] = Result("builtins.str", many=True)
 _JOB_RUN_LIST: Result[list[JobRun]] = Result("muniment.model.work.JobRun", many=True)
-_BREAKER_LIST: Result[list[Breaker]] = Result("muniment.model.breaker.Breaker", many=True)
+_BREAKER_LIST: Result[list[Breaker]] = Result("muniment.model.work.Breaker", many=True)
 _CLOCK_RESET: Result[ClockReset] = Result("muniment.model.work.ClockReset")
-_BREAKER: Result[Breaker] = Result("muniment.model.breaker.Breaker")
+_BREAKER: Result[Breaker] = Result("muniment.model.work.Breaker")
 _PACK_SHOWN: Result[PackShown] = Result("muniment.packs.types.PackShown")
 _ACTIVATION: Result[Activation] = Result("muniment.model.activation.Activation")
 _ACTIVATION_PLAN: Result[ActivationPlan] = Result("muniment.model.activation.ActivationPlan")
 _RETIREMENT: Result[Retirement] = Result("muniment.model.activation.Retirement")
-_PACK_DIFFERENCE: Result[PackDifference] = Result("muniment.model.pack_difference.PackDifference")
+_PACK_DIFFERENCE: Result[PackDifference] = Result("muniment.model.activation.PackDifference")
 _BACKTEST: Result[Backtest] = Result("muniment.model.backtest.Backtest")
 _BACKFILL: Result[Backfill] = Result("muniment.model.backfill.Backfill")
 _BACKFILL_OR_NONE: Result[Backfill | None] = Result("muniment.model.backfill.Backfill", "types.NoneType")
-_WEBHOOK: Result[Webhook] = Result("muniment.model.webhook.Webhook")
+_WEBHOOK: Result[Webhook] = Result("muniment.model.events.Webhook")
 _NONE: Result[None] = Result("types.NoneType")
-_DELIVERIES: Result[Deliveries] = Result("muniment.model.webhook.Deliveries")
+_DELIVERIES: Result[Deliveries] = Result("muniment.model.events.Deliveries")
 _RECEIPT: Result[Receipt] = Result("muniment.model.capture.Receipt")
 _RECEIPTS: Result[Receipts] = Result("muniment.model.capture.Receipts")
 _SUBMISSION_OR_REFUSAL: Result[Submission | Refusal] = Result(
@@ -116,9 +108,9 @@ _RECALL: Result[Recall] = Result("muniment.model.recall.Recall")
 _COMPILED_MEMORY: Result[CompiledMemory] = Result("muniment.model.compiled.CompiledMemory")
 _EXPLANATION: Result[Explanation] = Result("muniment.model.explanation.Explanation")
 _REPLAY: Result[Replay] = Result("muniment.model.explanation.Replay")
-_ADOPTION: Result[Adoption] = Result("muniment.model.adoption.Adoption")
+_ADOPTION: Result[Adoption] = Result("muniment.model.metrics.Adoption")
 _ERASURE: Result[Erasure] = Result("muniment.model.erasure.Erasure")
-_NAME_SEARCH: Result[NameSearch] = Result("muniment.model.name_search.NameSearch")
+_NAME_SEARCH: Result[NameSearch] = Result("muniment.model.erasure.NameSearch")
 _SEALED: Result[Sealed] = Result("muniment.model.chain.Sealed")
 _HEAD: Result[Head] = Result("muniment.model.chain.Head")
 _VERIFICATION: Result[Verification] = Result("muniment.model.chain.Verification")
@@ -145,7 +137,7 @@ class AsyncQueueClient(ClientGroup):
 
         They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look,
         an `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
-        `overdue` or are not. `after` is the id of the last proposal of the page before.
+        `overdue` or are not. `after` is the id of the last proposal of the previous page.
         """
         return await self._list(asker, "/v1/queue", _PROPOSAL, limit=limit, after=after, **fields)
 
@@ -158,7 +150,7 @@ class AsyncQueueClient(ClientGroup):
         return await self._get(asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}", _PROPOSAL)
 
     async def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
-        """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
+        """Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
 
         It also says whether the caller could approve it. Raises `NotFound`.
         """
@@ -242,7 +234,7 @@ class AsyncQueueClient(ClientGroup):
     async def preview(
         self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
     ) -> Preview:
-        """Show what a recall would return before and after the approval of a proposal. Nothing is kept of either.
+        """Show what a recall would return before and after the approval of a proposal. Nothing is stored.
 
         The recall is that of `run`, or of a run in the proposal's own scope. What would prevent the approval is in
         `error`. Raises `NotFound`, `AlreadyDecided`, and `Conflict` while too many previews of the tenant are running.
@@ -358,7 +350,7 @@ class AsyncConsentsClient(ClientGroup):
     ) -> list[Consent]:
         """List the records of a subject, or of the tenant, oldest first, each with its present state.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await self._list(asker, "/v1/consents", _CONSENT, limit=limit, after=after, subject=subject)
 
@@ -377,7 +369,7 @@ class AsyncContradictionsClient(ClientGroup):
     ) -> list[Contradiction]:
         """List the open contradictions, of all or of one proposal, oldest first; with `closed` also the settled ones.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await self._list(
             asker,
@@ -390,7 +382,7 @@ class AsyncContradictionsClient(ClientGroup):
         )
 
     async def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with both its sides opened; raises `NotFound`."""
+        """Read a contradiction with the content of both sides; raises `NotFound`."""
         return await self._get(
             asker, f"/v1/contradictions/{segment(contradiction_id, 'contradiction_id')}", _CONTRADICTION_DETAILS
         )
@@ -432,8 +424,8 @@ class AsyncMemoriesClient(ClientGroup):
         """List live memories, the newest first; with a `query` those with its words, the best match first.
 
         They can be narrowed to an `entity`, a `user_id`, a `tier`, a `write_class`; `state` is `ended` or `all` instead
-        of `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the page
-        before. Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
+        of `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the
+        previous page. Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
         """
         return await self._list(asker, "/v1/memories", _MEMORY_SUMMARY, limit=limit, after=after, **fields)
 
@@ -446,7 +438,8 @@ class AsyncMemoriesClient(ClientGroup):
         since: datetime,
         until: datetime | None = None,
     ) -> MemoryChanges:
-        """Show which memories began and which ended after one moment up to another, and count those that stood at both.
+        """Show which memories began and which ended after one moment up to another, and count those that were live at
+        both.
 
         Raises `HistoryCollected` beyond the replay horizon.
         """
@@ -476,8 +469,8 @@ class AsyncCapturesClient(ClientGroup):
 
         They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`,
         and to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal
-        or a refusal. Archived captures are listed with the state `archived` alone. `after` is the id of the last
-        capture of the page before. Raises `NotFound`.
+        or a refusal. Archived captures are listed only with the state `archived`. `after` is the id of the last capture
+        of the previous page. Raises `NotFound`.
         """
         return await self._list(asker, "/v1/captures", _CAPTURE_ENTRY, limit=limit, after=after, **fields)
 
@@ -493,8 +486,7 @@ class AsyncCapturesClient(ClientGroup):
 
         It passes the same gates, under the pack in force then. What was proposed from it before is not proposed again,
         whatever became of that; what was refused may pass now. A parked capture is taken up again. The worker, or
-        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` where it waits already, was erased or is
-        archived.
+        `consolidate`, carries it out. Raises `NotFound`, and `Conflict` if it waits already, was erased or is archived.
         """
         return await self._send(
             asker, f"/v1/captures/{segment(capture_id, 'capture_id')}/rerun", _RERUN, {"reason": reason}
@@ -512,7 +504,7 @@ class AsyncRefusalsClient(ClientGroup):
         Each refusal names its gate and its reason; the refused text is not kept.
 
         They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those
-        whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
+        whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
         """
         return await self._list(asker, "/v1/refusals", _REFUSAL_ENTRY, limit=limit, after=after, **fields)
 
@@ -526,7 +518,7 @@ class AsyncRecallsClient(ClientGroup):
         """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
         With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
-        `after` is the id of the last of the page before. Raises `NotFound`.
+        `after` is the id of the last of the previous page. Raises `NotFound`.
         """
         return await self._list(asker, "/v1/recalls", _RECALL_SUMMARY, limit=limit, after=after, **fields)
 
@@ -550,7 +542,7 @@ class AsyncWorkClient(ClientGroup):
     async def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
         """List the captures that were parked after their last retry, with the reason, the oldest first.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await self._list(asker, "/v1/work/parked", _PARKED, limit=limit, after=after)
 
@@ -587,7 +579,7 @@ class AsyncPacksClient(ClientGroup):
     """The packs registered in a tenant."""
 
     async def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
-        """Register a pack, given as a file's path, its text, or loaded; the same again changes nothing.
+        """Register a pack, given as a path, a text or a loaded pack; registering the same pack again changes nothing.
 
         Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
         """
@@ -605,7 +597,7 @@ class AsyncPacksClient(ClientGroup):
         )
 
     async def plan_activation(self, asker: Asker, ref: str) -> ActivationPlan:
-        """Show what activating a registered version would change, and who may do it. Nothing is changed by asking.
+        """Show what activating a registered version would change, and who may do it. This changes nothing.
 
         The rules in which it differs from the version in force; how many open proposals would pass the gates again; and
         where a horizon is shortened, how much would be collected when that takes effect, seven days later. Raises
@@ -628,8 +620,8 @@ class AsyncPacksClient(ClientGroup):
         return await self._get(asker, "/v1/packs/in-force", _ACTIVATION, {"at": at})
 
     async def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
-        """List every version that was in force, the latest first; `after` is the `seq` of the last of the page
-        before.
+        """List every version that was in force, the latest first; `after` is the `seq` of the last of the previous
+        page.
         """
         return await self._list(asker, "/v1/packs/activations", _ACTIVATION, limit=limit, after=after)
 
@@ -640,12 +632,12 @@ class AsyncPacksClient(ClientGroup):
     async def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
         """List the packs registered in the tenant, in the order of their registration.
 
-        `after` is the last reference of the page before.
+        `after` is the last reference of the previous page.
         """
         return [one.result() for one in await self._list(asker, "/v1/packs", _PACK_SHOWN, limit=limit, after=after)]
 
     async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
-        """Show in what the other pack differs from the one, rule by rule.
+        """Show how one pack differs from another, rule by rule.
 
         Each is a registered one (`acme@1.2.0`), a file's path, a pack's text, or loaded. Raises `NotFound` and
         `PackInvalid`.
@@ -702,14 +694,14 @@ class AsyncPacksClient(ClientGroup):
     async def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
         """List the backfills of the tenant, the latest first, and the memories that need a person.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await self._list(asker, "/v1/packs/backfills", _BACKFILL, limit=limit, after=after)
 
     async def run_backfill(
         self, tenant_id: str, *, on_progress: Callable[[int], None] | None = None
     ) -> Backfill | None:
-        """Carry out the tenant's order to its end; returns what came of it, or None where nothing was ordered.
+        """Carry out the tenant's backfill to its end; returns its result, or None if none was ordered.
 
         Safe to run twice, concurrently, or to be killed: the next pass continues.
         """
@@ -729,7 +721,7 @@ class AsyncWebhooksClient(ClientGroup):
     async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
         """List the webhooks, the oldest first, each with its position in the event log and its last error.
 
-        `after` is the id of the last of the page before.
+        `after` is the id of the last of the previous page.
         """
         return await self._list(asker, "/v1/webhooks", _WEBHOOK, limit=limit, after=after)
 
@@ -759,7 +751,7 @@ class AsyncWebhooksClient(ClientGroup):
         )
 
     async def deliver(self, tenant_id: str, *, max_events: int = 1000) -> Deliveries:
-        """Post to each of the tenant's webhooks what it has not got yet, at most `max_events` each.
+        """Post to each of the tenant's webhooks the events it has not received yet, at most `max_events` each.
 
         Safe to run twice, concurrently, or to be killed: one process posts to a webhook at a time, and what was posted
         without its answer being recorded is posted again.
@@ -826,11 +818,11 @@ class AsyncClient(ClientLifecycle):
         return AsyncWebhooksClient(self._connection)
 
     async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
-        """Write down one thing that happened. It is committed when this returns."""
+        """Capture one thing that was said, observed or decided. It is committed when this returns."""
         return await self._send(asker, "/v1/captures", _RECEIPT, {**fields}, as_run=True)
 
     async def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
-        """Write down many captures, all or none, in one transaction. The receipts are in the order of the items."""
+        """Write many captures, all or none, in one transaction. The receipts are in the order of the items."""
         return (
             await self._send(asker, "/v1/captures", _RECEIPTS, {"captures": items}, as_run=True, slow=True)
         ).result()
@@ -855,15 +847,14 @@ class AsyncClient(ClientLifecycle):
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
-        A privacy officer retracts with the reason `erased` alone: then the memory's text, words and vectors are
-        removed.
+        A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
         """
         return await self._send(
             asker, f"/v1/memories/{segment(memory_id, 'memory_id')}/retract", _RETRACTION, {"reason": reason}
         )
 
     async def reindex(self, tenant_id: str, *, on_progress: Callable[[int], None] | None = None) -> Reindexed:
-        """Add the words and vectors that a tenant's memories lack, as after a change of embedder.
+        """Add the words and vectors that a tenant's memories lack, for example after a change of embedder.
 
         Until it is done, recall uses the earlier vectors. Safe to run twice, concurrently, or to be killed.
         """
@@ -914,7 +905,7 @@ class AsyncClient(ClientLifecycle):
         )
 
     async def replay(self, asker: Asker, recall_id: str) -> Replay:
-        """Run a recorded recall again as of then; returns whether it is the same, and where not, why."""
+        """Run a recorded recall again as of its time; returns whether the result is the same, and if not, why."""
         return await self._send(asker, f"/v1/recalls/{segment(recall_id, 'recall_id')}/replay", _REPLAY)
 
     async def correct(
@@ -949,7 +940,7 @@ class AsyncClient(ClientLifecycle):
         return await self._get(asker, "/v1/adoption", _ADOPTION)
 
     async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
-        """Erase a subject, an end user, or both where they are one person. It cannot be undone.
+        """Erase a subject, an end user, or both if they are the same person. This cannot be undone.
 
         Their keys are destroyed and the content is gone; tombstones stay. Once this returns, no interface and no dump
         yields the content. A job then purges what lies beneath the tables and sets `purged_at` on the receipt.
@@ -957,13 +948,13 @@ class AsyncClient(ClientLifecycle):
         return await self._send(asker, "/v1/erasures", _ERASURE, {"subject": subject, "user_id": user_id}, slow=True)
 
     async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
-        """List the receipts of erasures, the latest first; `after` is the id of the last of the page before."""
+        """List the receipts of erasures, the latest first; `after` is the id of the last of the previous page."""
         return await self._list(asker, "/v1/erasures", _ERASURE, limit=limit, after=after)
 
     async def search_texts(
         self, asker: Asker, name: str, *, erasure_id: str | None = None, after: str | None = None, limit: int = 50
     ) -> NameSearch:
-        """Search every opened text for a name, to find what others say of a person, which no erasure finds by ids.
+        """Search all texts for a name, to find what others said about a person, which an erasure by ids does not find.
 
         Returns a page of hits and how far the search has come; `after` of a page continues it. Each page is recorded,
         the name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy
@@ -997,7 +988,7 @@ class AsyncClient(ClientLifecycle):
         count: int | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> Verification:
-        """Verify that the audit chain holds and every row is what the log says; returns every place where it is not so.
+        """Verify that the audit chain is intact and every row is as the log lists it; returns every break.
 
         With a `head` that was exported earlier it verifies too that this is still in the chain. With a `count` it stops
         after about so many events, and the answer has the `cursor` to continue from.
@@ -1016,7 +1007,7 @@ class AsyncClient(ClientLifecycle):
         about: str | None = None,
         latest: bool = False,
     ) -> list[Event]:
-        """List the tenant's events after a number of the log: all, those of some types, or those `about` an id.
+        """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
         With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
         transaction.
@@ -1041,20 +1032,20 @@ class AsyncClient(ClientLifecycle):
         return await self._get(asker, f"/v1/memories/{segment(memory_id, 'memory_id')}/trail", _TRAIL)
 
     async def archives(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Archive]:
-        """List the archives that old captures went to, dropped ones too, the latest first.
+        """List the archives of old captures, including dropped ones, the latest first.
 
-        `after` is the id of the last of the page before. Raises `NotFound`.
+        `after` is the id of the last of the previous page. Raises `NotFound`.
         """
         return await self._list(asker, "/v1/archives", _ARCHIVE, limit=limit, after=after)
 
     async def verify_archives(
         self, asker: Asker, *, on_progress: Callable[[int, int], None] | None = None
     ) -> ArchiveCheck:
-        """Verify that every archive file is there and holds exactly what was archived; returns what is wrong."""
+        """Verify that every archive file exists and holds exactly what was archived; returns the problems."""
         return await self._send(asker, "/v1/archives/verify", _ARCHIVE_CHECK, slow=True)
 
     async def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
-        """Measure what the tenant's memory does and how well, over what came after `since` up to `until`.
+        """Compute the metrics of the tenant for the time after `since` up to `until`.
 
         By default the 30 days up to now. Numbers, names and ids; no content. Raises `InvalidInput` for a window that
         ends before it begins.

@@ -86,8 +86,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
     ) -> T:
         """Read something."""
-        shown = {name: _text(value) for name, value in (params or {}).items() if value is not None}
-        return _parsed(await self._tried("GET", path, params=shown, headers=dict(headers or {})), into)
+        return _parsed(await self._tried("GET", path, params=_query(params), headers=dict(headers or {})), into)
 
     async def send(
         self,
@@ -104,9 +103,8 @@ class Transport:
         headers = {"Idempotency-Key": uuid4().hex} if not body or body.get("idempotency_key") is None else {}
         if content is not None:
             headers["Content-Type"] = "application/json"
-        shown = {name: _text(value) for name, value in (params or {}).items() if value is not None}
-        answer = await self._tried(method, path, content=content, headers=headers, params=shown, within=within)
-        return _parsed(answer, into)
+        request: dict[str, Any] = {"content": content, "headers": headers, "params": _query(params)}
+        return _parsed(await self._tried(method, path, within=within, **request), into)
 
     async def _tried(self, method: str, path: str, *, within: float | None = None, **request: Any) -> httpx2.Response:
         patience = within or self._timeout
@@ -118,11 +116,16 @@ class Transport:
                 raise ServerUnavailable("the server's answer cannot be decoded") from error
             except httpx2.TransportError as error:
                 if pause is None:
-                    raise ServerUnavailable(_unreached(error)) from error
+                    why = (
+                        "did not answer in time" if isinstance(error, httpx2.TimeoutException) else "cannot be reached"
+                    )
+                    raise ServerUnavailable(f"the server {why}") from error
                 wait = pause
             else:
+                if answer.is_success:
+                    return answer
                 if pause is None or not _worth_another(answer):
-                    return _accepted(answer)
+                    raise _error(answer)
                 wait = max(pause, min(_asked_for(answer), _LONGEST_PAUSE))
             await anyio.sleep(wait * uniform(0.75, 1.25))  # noqa: S311  no secret
         raise AssertionError("the last try returns or raises")
@@ -138,18 +141,6 @@ def _worth_another(answer: httpx2.Response) -> bool:
 def _asked_for(answer: httpx2.Response) -> float:
     text = answer.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else 0.0
-
-
-def _unreached(error: httpx2.TransportError) -> str:
-    if isinstance(error, httpx2.TimeoutException):
-        return "the server did not answer in time"
-    return "the server cannot be reached"
-
-
-def _accepted(answer: httpx2.Response) -> httpx2.Response:
-    if answer.is_success:
-        return answer
-    raise _error(answer)
 
 
 def _error(answer: httpx2.Response) -> MunimentError:
@@ -178,7 +169,7 @@ def _parsed(answer: httpx2.Response, into: TypeAdapter[T]) -> T:
         # A newer server may say more than this client knows of.
         return into.validate_json(answer.content or b"null", extra="ignore")
     except ValidationError:
-        raise ServerUnavailable("the server's answer is not what was asked for") from None
+        raise ServerUnavailable("the server's answer does not have the expected form") from None
 
 
 def _written(body: Mapping[str, Any]) -> bytes:
@@ -186,6 +177,15 @@ def _written(body: Mapping[str, Any]) -> bytes:
         return to_json(dict(body))
     except (PydanticSerializationError, ValueError, RecursionError):
         raise InvalidInput("holds something that JSON cannot carry", field="body") from None
+
+
+def _query(params: Mapping[str, Any] | None) -> dict[str, str | list[str]]:
+    """The parameters of a query; raises `InvalidInput` for an empty list, which a query cannot carry."""
+    found = {name: _text(value) for name, value in (params or {}).items() if value is not None}
+    for name, value in found.items():
+        if value == []:
+            raise InvalidInput("must not be empty", field=name)
+    return found
 
 
 def _text(value: Any) -> str | list[str]:

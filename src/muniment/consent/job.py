@@ -7,7 +7,7 @@ from muniment.access import idempotency as requests
 from muniment.consent.verbs import sweep
 from muniment.job import JobResult
 from muniment.opening import Opened
-from muniment.review.presence_store import sweep_presence
+from muniment.review.store import sweep_presence
 
 
 async def run(opened: Opened, tenant_id: str) -> JobResult:

@@ -1,17 +1,16 @@
 """Tombstones: memories whose consent ended lose their content; ids, times and digests stay (CON-4)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from muniment.database.locks import block_erasures
 from muniment.database.storage import Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.model.capture import holder_of
 from muniment.promotion.retraction_store import remove_content, retract_locked
 
 AT_ONCE = 500
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(NamedTuple):
     """An unbroken chain of consents that has ended; `revoked_by` is None when it expired."""
 
     root_id: str

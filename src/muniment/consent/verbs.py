@@ -9,8 +9,8 @@ from muniment.errors import InvalidInput
 from muniment.model.consent import Consent, ConsentInput, ConsentReach, Sweep
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, EvidenceRefs, Name
+from muniment.model.inputs import Listing, PageSize, VerbInput
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 class ConsentFields(ConsentInput):
@@ -95,7 +95,7 @@ class ListConsents(Listing):
 async def list_consents(context: FabricContext, reader: Principal, request: ListConsents) -> list[Consent]:
     """List the records of a subject, or of the tenant, oldest first, each with its present state.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await consent.listed(tx, context.vault, request.subject, request.limit, request.after)

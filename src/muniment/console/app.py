@@ -104,9 +104,6 @@ async def static(name: str) -> Response:
 @cache
 def _files() -> dict[str, bytes]:
     folder = files("muniment.console").joinpath("static")
-    return {one.name: _with_versions(one.read_bytes()) for one in folder.iterdir() if one.is_file()}
-
-
-def _with_versions(content: bytes) -> bytes:
-    """Add the version to a module's imports: under another URL a browser would load the module a second time."""
-    return _IMPORT.sub(rb"\1?v=%s\2" % __version__.encode(), content)
+    # A module's imports get the version too: under another URL a browser would load the module a second time.
+    versioned = rb"\1?v=%s\2" % __version__.encode()
+    return {one.name: _IMPORT.sub(versioned, one.read_bytes()) for one in folder.iterdir() if one.is_file()}

@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime
-from typing import cast
+from typing import TypeVar, cast
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from fastapi import Request
@@ -16,6 +16,7 @@ from muniment.console.visitors import NOTICE, Visitor, sign_notice
 from muniment.errors import Denied, InvalidInput, TooLarge
 from muniment.loops import in_thread
 
+T = TypeVar("T")
 FORM_TOKEN = "form_token"  # noqa: S105  the name of a field
 _CONTENT_TYPE = "application/x-www-form-urlencoded"
 # Bytes: a longer body is decoded in a thread, in pieces of that length.
@@ -104,14 +105,12 @@ def time_field(form: FormData, name: str) -> datetime | None:
     return parse_time(text_field(form, name) or "", name)
 
 
-def number_field(form: FormData, name: str, default: int) -> int:
+def number_field(form: FormData, name: str, default: T) -> int | T:
     """A whole number; `default` if it was left empty; raises `InvalidInput`."""
     text = text_field(form, name)
-    if text is None:
-        return default
-    if not _DIGITS.fullmatch(text):
+    if text is not None and not _DIGITS.fullmatch(text):
         raise InvalidInput("expected a whole number", field=name)
-    return int(text)
+    return int(text) if text is not None else default
 
 
 def raw_fields(form: FormData, *names: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Signing in at an OpenID Connect issuer: the authorization code flow with PKCE; its token becomes the credential."""
 
 import os
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +14,7 @@ from fastapi.responses import RedirectResponse
 from pydantic_core import from_json
 
 from muniment.console.rendering import HEADERS, page
-from muniment.console.sessions import Sessions
+from muniment.console.sessions import Sessions, encode_base64
 from muniment.console.sign_in import CredentialVerifier, admitted, safe, sign_in_page
 from muniment.errors import InvalidInput, MunimentError, Unauthenticated
 from muniment.outbound import Refused, is_private_host, is_secure
@@ -89,7 +88,7 @@ async def begin(request: Request) -> Response:
     """Send the visitor to the issuer; state, verifier and the page to go on to are sealed in a cookie."""
     sign_in = _settings(request)
     sessions: Sessions = request.app.state.sessions
-    state, verifier = os.urandom(16).hex(), _base64(os.urandom(48))
+    state, verifier = os.urandom(16).hex(), encode_base64(os.urandom(48))
     to = request.query_params.get("next") or "/console"
     now = request.app.state.fabric.access.now()
     _, cookie = sessions.begin(f"{state}\n{verifier}\n{to}", now, LASTS, purpose=COOKIE)
@@ -99,7 +98,7 @@ async def begin(request: Request) -> Response:
         "redirect_uri": sign_in.redirect_uri,
         "scope": sign_in.scope,
         "state": state,
-        "code_challenge": _base64(sha256(verifier.encode()).digest()),
+        "code_challenge": encode_base64(sha256(verifier.encode()).digest()),
         "code_challenge_method": "S256",
     }
     separator = "&" if "?" in sign_in.authorize_url else "?"
@@ -194,7 +193,3 @@ def _settings(request: Request) -> SignIn:
     if sign_in is None:
         raise InvalidInput("no issuer is set up for signing in", field="oidc")
     return sign_in
-
-
-def _base64(data: bytes) -> str:
-    return urlsafe_b64encode(data).decode().rstrip("=")

@@ -43,7 +43,7 @@ class Sessions:
         session = Session(token=token, ends_at=now.astimezone(UTC) + lasts, salt=os.urandom(16).hex())
         nonce = os.urandom(_NONCE)
         content = session.model_dump_json().encode()
-        return session, _encode(nonce + self._cipher.encrypt(nonce, content, _BOUND + purpose.encode()))
+        return session, encode_base64(nonce + self._cipher.encrypt(nonce, content, _BOUND + purpose.encode()))
 
     def open(self, cookie: str | None, now: datetime, *, purpose: str = _SESSION) -> Session | None:
         """Return the session in a cookie; None if the cookie is forged, was changed, or has ended."""
@@ -51,7 +51,7 @@ class Sessions:
             return None
         try:
             sealed = urlsafe_b64decode(cookie + "=" * (-len(cookie) % 4))
-            if _encode(sealed) != cookie:
+            if encode_base64(sealed) != cookie:
                 # The decoder skips characters outside its alphabet.
                 return None
             opened = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], _BOUND + purpose.encode())
@@ -69,5 +69,6 @@ class Sessions:
         return token is not None and hmac.compare_digest(self.form_token(session).encode(), token.encode())
 
 
-def _encode(sealed: bytes) -> str:
+def encode_base64(sealed: bytes) -> str:
+    """Encode bytes for a URL or a cookie, without padding."""
     return urlsafe_b64encode(sealed).decode().rstrip("=")

@@ -10,7 +10,7 @@ from muniment.console.rendering import HEADERS, page
 from muniment.console.sessions import COOKIE_LIMIT, Sessions
 from muniment.console.visitors import COOKIE, CurrentVisitor, error_text
 from muniment.errors import Denied, MunimentError, Unauthenticated
-from muniment.model.credential import Credential
+from muniment.model.api_key import Credential
 
 PREFIX = "/console"
 

@@ -6,7 +6,6 @@ from typing import Any, Literal, get_args
 
 from muniment.model.ids import made_at
 from muniment.model.promoted import PromotedMemory
-from muniment.model.proposal import Proposal, Verdict
 from muniment.model.trail import Trail
 
 # In the order of steps that happened at the same time.
@@ -27,8 +26,8 @@ Kind = Literal[
 Tone = Literal["", "warn", "bad"]
 
 _ORDER: tuple[Kind, ...] = get_args(Kind)
-_STOPPED = frozenset({"reject", "block", "withdraw"})
-_WAITS = frozenset({"hold", "duplicate", "edit"})
+_TONES: dict[str, Tone] = {"reject": "bad", "block": "bad", "withdraw": "bad"}
+_TONES.update(hold="warn", duplicate="warn", edit="warn")
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,9 @@ def timeline(trail: Trail, now: datetime) -> list[Step]:
         dated.append((consent.revoked_at, "consent_revoked", consent, "bad"))
     for proposal in trail.proposals:
         dated.append((proposal.enqueued_at, "proposed", proposal, ""))
-        dated.extend((verdict.at, "verdict", verdict, _tone(verdict)) for verdict in _shown_verdicts(proposal))
+        # An automatic approval is shown as the promotion.
+        shown = [one for one in proposal.verdicts if one.action != "approve" or one.by != "auto" or one.note]
+        dated.extend((one.at, "verdict", one, _TONES.get(one.action, "")) for one in shown)
     for one in trail.contradictions:
         dated.append((one.opened_at, "contradicted", one, "warn"))
         dated.append((one.closed_at, "settled", one, ""))
@@ -87,15 +88,6 @@ def state_of(memory: PromotedMemory, now: datetime) -> str:
     if memory.expires_at is not None and memory.expires_at <= now:
         return "expired"
     return "live"
-
-
-def _shown_verdicts(proposal: Proposal) -> list[Verdict]:
-    """Its verdicts without an automatic approval, which the promotion step already shows."""
-    return [one for one in proposal.verdicts if not (one.action == "approve" and one.by == "auto" and not one.note)]
-
-
-def _tone(verdict: Verdict) -> Tone:
-    return "bad" if verdict.action in _STOPPED else "warn" if verdict.action in _WAITS else ""
 
 
 def _merge_uses(steps: list[Step]) -> list[Step]:

@@ -13,8 +13,8 @@ from muniment.access.roles import Right, may
 from muniment.console.sessions import Session, Sessions
 from muniment.errors import MunimentError, Unauthenticated
 from muniment.fabric import AsyncFabric
+from muniment.model.api_key import Credential
 from muniment.model.context import Principal
-from muniment.model.credential import Credential
 
 COOKIE = "muniment_session"
 NOTICE = "notice"
@@ -46,7 +46,7 @@ class Visitor:
 
     @property
     def principal(self) -> Principal:
-        """The principal that the credential stands for."""
+        """The principal of the credential."""
         return self.credential.principal
 
     def may(self, verb: Right) -> bool:

@@ -7,7 +7,7 @@ plain text, the texts are compared, by similarity and by a judge of assertions.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import to_json
 
@@ -35,8 +35,7 @@ class Neighbour:
     hidden: bool = False
 
 
-@dataclass(frozen=True)
-class Contradicted:
+class Contradicted(NamedTuple):
     """A memory that says something else, and in what it differs."""
 
     memory: PromotedMemory
@@ -97,7 +96,7 @@ def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Compar
     memory = neighbour.memory
     if candidate.on_key and memory.entity is not None and memory.predicate is not None:
         return _by_key(candidate, memory, pack)
-    if _about_others(candidate, memory, by):
+    if not may_be_about_one(candidate, memory, by):
         return _DIFFERENT
     try:
         return relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
@@ -115,9 +114,9 @@ def _by_key(candidate: Candidate, memory: PromotedMemory, pack: Pack) -> Judgeme
     return Judgement("contradicts", (OTHER_VALUE,)) if pack.is_single_valued(memory.predicate) else _DIFFERENT
 
 
-def _about_others(candidate: Candidate, memory: PromotedMemory, by: Comparison) -> bool:
-    who, whom = (compared_as(fact, by.user_namespace) for fact in (candidate, memory))
-    return who is not None and whom is not None and who != whom
+def may_be_about_one(one: Candidate, other: Candidate | PromotedMemory, by: Comparison) -> bool:
+    """Whether two texts may be about the same subject, so that they are compared."""
+    return _agree(compared_as(one, by.user_namespace), compared_as(other, by.user_namespace))
 
 
 def normal(value: Any) -> bytes:
@@ -184,7 +183,8 @@ def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
     tenants_own = one.user_id is None and other.user_id is None
     if one_tier == other_tier == "episodic" and tenants_own and not _agree(one.workflow_id, other.workflow_id):
         return False
-    return _intents_meet(one.intent_id, other.intent_id)
+    mine, theirs = one.intent_id, other.intent_id
+    return mine is None or theirs is None or intent_under(mine, theirs) or intent_under(theirs, mine)
 
 
 def covers(wide: Scope, wide_tier: Tier, narrow: Scope, narrow_tier: Tier) -> bool:
@@ -213,7 +213,3 @@ def _kept_apart(one: Scope, other: Scope) -> bool:
 
 def _agree(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
-
-
-def _intents_meet(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or intent_under(one, other) or intent_under(other, one)

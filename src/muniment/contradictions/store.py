@@ -1,16 +1,230 @@
-"""Contradictions: opened when they are found, ended once, with how long that took (CTR-3, CTR-5)."""
+"""What a candidate is compared with, and the contradictions that this finds.
 
-from collections.abc import Sequence
+The neighbours of a candidate are the promoted memories on its key or near to its text (REV-9). One candidate is
+searched for by the database, with the vector index if that is faster; a batch that sees few enough memories is compared
+here with all of them at once. A contradiction is opened when it is found and ended once, with how long that took
+(CTR-3, CTR-5).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+import numpy as np
 from psycopg.types.json import Jsonb
 
-from muniment.contradictions.rules import Contradicted
-from muniment.database.storage import Row, Transaction
+from muniment.candidates.rules import compared_as
+from muniment.contradictions.rules import Comparison, Contradicted, Neighbour
+from muniment.database.rows import memory_of, open_memory
+from muniment.database.sealing import Vault
+from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
+from muniment.database.vectors import Vector, from_sql, to_sql
 from muniment.errors import Conflict, NotFound
+from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, Vectors, embedded
+from muniment.language.instructions import visible_text
 from muniment.model.candidate import Candidate
 from muniment.model.contradiction import Contradiction, Outcome
 from muniment.model.ids import make_ids
+from muniment.model.promoted import PromotedMemory
+from muniment.pack import Pack
+
+# ---- texts: the embedder and thresholds in use, and candidates with the vectors of their texts ----
+
+
+@dataclass(frozen=True)
+class EmbeddedCandidate:
+    """A candidate with the vector of its text, by the embedder in use and by the next one.
+
+    A vector is None for an evidence link and for text without a word that the embedder knows.
+    """
+
+    candidate: Candidate
+    vector: Vector | None
+    next_vector: Vector | None = None
+
+
+@dataclass(frozen=True)
+class TextComparer:
+    """An embedder with the pack's thresholds for it, and the embedder that will replace it, if any (JOB-11)."""
+
+    embedder: Embedder
+    by: Comparison
+    next_embedder: Embedder | None = None
+
+    async def embed(self, candidates: Sequence[Candidate]) -> list[EmbeddedCandidate]:
+        """Embed the texts of candidates, as a reader sees them."""
+        texts = [visible_text(candidate.text) for candidate in candidates]
+        vectors = await embedded(self.embedder, texts)
+        nexts = await embedded(self.next_embedder, texts) if self.next_embedder is not None else [None] * len(texts)
+        return [
+            EmbeddedCandidate(one, _vector(one, vector), _vector(one, other))
+            for one, vector, other in zip(candidates, vectors, nexts, strict=True)
+        ]
+
+
+def _vector(candidate: Candidate, vector: Vector | None) -> Vector | None:
+    empty = vector is None or candidate.write_class == "evidence_link" or not vector.any()
+    return None if empty else vector
+
+
+# ---- neighbours ----
+
+# A batch of at least so many candidates fetches all vectors in scope, if they are no more than that.
+BATCH, FETCHED = 8, 5000
+NEAREST = 50
+# Searches that go out in one round trip.
+AT_ONCE = 25
+# Half precision changes a similarity by less than this: what is at the threshold is not lost to it.
+ROUNDING = 5e-4
+
+
+def neighbour_queries(
+    one: EmbeddedCandidate, comparer: TextComparer, pack: Pack, count: int = NEAREST
+) -> list[NamedStatement]:
+    """Return the statements that find the neighbours of one candidate."""
+    on_key = [on_keys_of([one.candidate], pack)] if one.candidate.on_key else []
+    near = near_to(one, comparer, pack, count)
+    return [*on_key, near] if near is not None else on_key
+
+
+def near_to(
+    one: EmbeddedCandidate,
+    comparer: TextComparer,
+    pack: Pack,
+    count: int,
+    *,
+    seq: int = LATEST,
+    at: datetime | None = None,
+) -> NamedStatement | None:
+    """Return the statement that finds memories near a text, now or at a past sequence and time; None without text."""
+    if one.vector is None:
+        return None
+    values: dict[str, Any] = {
+        "vector": to_sql(one.vector),
+        "embedder": comparer.embedder.name,
+        "users": users_beside([one.candidate]),
+        "on_key": one.candidate.on_key,
+        "about": compared_as(one.candidate, comparer.by.user_namespace),
+        "own": f"{comparer.by.user_namespace}:",
+        "sensitive": pack.sensitive_labels,
+        "reach": 1 - comparer.by.thresholds.similarity + ROUNDING,
+        "count": count,
+        "seq": seq,
+        "at": at,
+    }
+    return ("neighbours.near" if comparer.embedder.name == BUILTIN_EMBEDDER else "neighbours.near_exactly", values)
+
+
+async def neighbours(
+    tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
+) -> list[list[Neighbour]]:
+    """Find each candidate's neighbours, opened: all at or above the threshold, and all on its key."""
+    if len(embedded) >= BATCH:
+        found = await _together(tx, vault, embedded, comparer, pack)
+        if found is not None:
+            return found
+    answers: list[list[Neighbour]] = []
+    for first in range(0, len(embedded), AT_ONCE):
+        part = embedded[first : first + AT_ONCE]
+        if len(part) > 1:
+            await tx.prefetch(*(query for one in part for query in neighbour_queries(one, comparer, pack)))
+        answers += [await _of_one(tx, vault, one, comparer, pack) for one in part]
+    return answers
+
+
+async def _of_one(
+    tx: Transaction, vault: Vault, one: EmbeddedCandidate, comparer: TextComparer, pack: Pack
+) -> list[Neighbour]:
+    rows = [await tx.rows(name, **values) for name, values in neighbour_queries(one, comparer, pack)]
+    count = NEAREST
+    while rows and len(rows[-1]) == count:
+        # All of them are near enough: there may be more.
+        count *= 4
+        name, values = neighbour_queries(one, comparer, pack, count)[-1]
+        rows[-1] = await tx.rows(name, **values)
+    opened = await open_memories(tx, vault, [row for part in rows for row in part if row.get("comes", True)])
+    similar = {row["memory_id"]: row["similarity"] for part in rows for row in part if "similarity" in row}
+    hidden = {row["memory_id"] for part in rows for row in part if row["hidden"]}
+    return [Neighbour(memory, similar.get(name, 0.0), name in hidden) for name, memory in opened.items()]
+
+
+async def _together(
+    tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
+) -> list[list[Neighbour]] | None:
+    """Find the neighbours of a whole batch; None when it sees too many memories to fetch them all."""
+    candidates = [one.candidate for one in embedded]
+    scope = {"embedder": comparer.embedder.name, "users": users_beside(candidates), "count": FETCHED + 1}
+    seen, on_keys = await tx.gather(
+        ("neighbours.vectors", scope), on_keys_of([one for one in candidates if one.on_key], pack)
+    )
+    if len(seen) > FETCHED:
+        return None
+    near = near_among(embedded, seen, comparer)
+    wanted = sorted({memory_id for found in near for memory_id in found})
+    labels = pack.sensitive_labels
+    rows = on_keys + (await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else [])
+    hidden = {row["memory_id"] for row in rows if row["hidden"]}
+    opened = await open_memories(tx, vault, rows)
+    by_key: dict[tuple[str | None, str | None], list[str]] = {}
+    for row in on_keys:
+        by_key.setdefault((row["entity"], row["predicate"]), []).append(row["memory_id"])
+    answers: list[list[Neighbour]] = []
+    for one, similar in zip(candidates, near, strict=True):
+        ids = {*similar, *(by_key.get((one.entity, one.predicate), ()) if one.on_key else ())}
+        shown = sorted(ids & opened.keys())
+        answers.append([Neighbour(opened[name], similar.get(name, 0.0), name in hidden) for name in shown])
+    return answers
+
+
+def near_among(
+    embedded: Sequence[EmbeddedCandidate],
+    seen: Sequence[Row],
+    comparer: TextComparer,
+    counts: Callable[[int, Row], bool] = lambda _index, _row: True,
+) -> list[dict[str, float]]:
+    """Return for each candidate the ids that are near enough and visible to its user, with their similarity.
+
+    `counts` may leave out further memories, by the candidate's index and the memory's row.
+    """
+    found: list[dict[str, float]] = [{} for _ in embedded]
+    embedded_at = [(index, one.vector) for index, one in enumerate(embedded) if one.vector is not None]
+    if not embedded_at or not seen:
+        return found
+    vectors: Vectors = np.stack([from_sql(row["vector"]) for row in seen])
+    similar = np.stack([vector for _, vector in embedded_at]) @ vectors.T
+    least = comparer.by.thresholds.similarity - ROUNDING
+    for line, column in np.argwhere(similar >= least).tolist():
+        index, memory = embedded_at[line][0], seen[column]
+        user = embedded[index].candidate.scope.user_id
+        if (user is None or memory["user_id"] in ("", user)) and counts(index, memory):
+            found[index][memory["memory_id"]] = float(similar[line, column])
+    return found
+
+
+def on_keys_of(candidates: Sequence[Candidate], pack: Pack) -> NamedStatement:
+    """Return the statement that finds the memories on the keys of candidates."""
+    keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
+    columns = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
+    return ("neighbours.on_keys", {**columns, "sensitive": pack.sensitive_labels})
+
+
+def users_beside(candidates: Iterable[Candidate]) -> list[str] | None:
+    """Return whose memories some run could see beside a candidate; None, for all, with a fact of the tenant's own."""
+    users = {candidate.scope.user_id for candidate in candidates}
+    return None if None in users else ["", *sorted(user for user in users if user is not None)]
+
+
+async def open_memories(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> dict[str, PromotedMemory]:
+    """Open memories, by id; one that does not open is left out: nobody can read it, so nothing contradicts it."""
+    memories: dict[str, PromotedMemory] = {}
+    for row in rows:
+        if row["memory_id"] not in memories and (content := await open_memory(tx, vault, row)) is not None:
+            memories[row["memory_id"]] = memory_of(row, content)
+    return memories
+
+
+# ---- contradictions ----
 
 
 async def open_(

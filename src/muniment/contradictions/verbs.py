@@ -17,15 +17,14 @@ from muniment.model.candidate import Scope
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
 from muniment.model.fields import Name, Note, Qualifiers
+from muniment.model.inputs import Listing, PageSize, VerbInput
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.promotion import store as promote
-from muniment.promotion.promote import four_eyes, promote_proposal
+from muniment.promotion.promote import four_eyes, promote_proposal, regate
 from muniment.promotion.retract import retract_memory
 from muniment.review import store as review
-from muniment.review.approve import regate
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 class ListContradictions(Listing):
@@ -42,7 +41,7 @@ async def list_contradictions(
 ) -> list[Contradiction]:
     """List the open contradictions, of all or of one proposal, oldest first; with `closed` also the settled ones.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         if request.after is not None:
@@ -62,7 +61,7 @@ class ContradictionId(VerbInput):
 async def get_contradiction(
     context: FabricContext, reader: Principal, request: ContradictionId
 ) -> ContradictionDetails:
-    """Read a contradiction with both its sides opened; raises `NotFound`."""
+    """Read a contradiction with the content of both sides; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         one = await contradictions.one(tx, request.contradiction_id)
         sides = {"existing": one.existing, "incoming": one.incoming}
@@ -107,7 +106,7 @@ async def resolve(context: FabricContext, reviewer: Principal, request: Resolve)
     incoming's proposal too, with the note. Raises `NotFound`, `Conflict` for one that is settled, `SelfApproval`,
     `NotPromotable`.
     """
-    _fits(request)
+    _check_fields(request)
     pack = await context.pack_for(reviewer)
     contradiction_id = request.contradiction_id
     async with (
@@ -120,10 +119,9 @@ async def resolve(context: FabricContext, reviewer: Principal, request: Resolve)
         one = await contradictions.one(tx, contradiction_id)
         if not one.open:
             raise Conflict(f"was settled before: {one.outcome or 'a side expired'}", field="contradiction_id")
-        if loaded.proposal.status in ("pending", "held"):
-            again = await regate(context, tx, loaded, pack)
-            if not again.stands:
-                return await contradictions.one(tx, contradiction_id)
+        is_open = loaded.proposal.status in ("pending", "held")
+        if is_open and await regate(context, tx, loaded, pack) is not None:
+            return await contradictions.one(tx, contradiction_id)
         await _Settlement(context, tx, reviewer, one, loaded, pack, request).carry_out()
         await review.decide(tx, loaded, "resolve", reviewer, pack, reason=request.way, note=request.note)
         return await contradictions.one(tx, contradiction_id)
@@ -139,12 +137,12 @@ class _Settlement:
     one: Contradiction
     loaded: review.Loaded
     pack: Pack
-    given: Resolve
+    request: Resolve
 
     async def carry_out(self) -> None:
-        """By the way that was given; where the incoming is a proposal still, keeping the existing blocks it."""
-        existing, incoming, keep = self.one.existing, self.one.incoming, self.given.keep
-        match self.given.way:
+        """Carry out the resolution; while the incoming side is a proposal, keeping the existing one blocks it."""
+        existing, incoming, keep = self.one.existing, self.one.incoming, self.request.keep
+        match self.request.way:
             case "coexist":
                 await self._coexist()
             case "retract" | "supersede" if incoming is None and keep == "existing":
@@ -181,8 +179,8 @@ class _Settlement:
         await promote.supersede(self.tx, loser, by=self.principal.id, reason="superseded", superseded_by=by)
 
     async def _coexist(self) -> None:
-        assert self.given.existing is not None and self.given.incoming is not None
-        for side, said in (("existing", self.given.existing), ("incoming", self.given.incoming)):
+        assert self.request.existing is not None and self.request.incoming is not None
+        for side, said in (("existing", self.request.existing), ("incoming", self.request.incoming)):
             if holds_personal_data(self.pack, said.values()):
                 raise InvalidInput("holds personal data, which has no place in qualifiers", field=side)
         existing = await self._memory(self.one.existing)
@@ -190,11 +188,11 @@ class _Settlement:
             raise Conflict("a correction gives way only to a later correction: it does not coexist", field="way")
         incoming = self.one.incoming
         proposed = self.loaded.proposal.candidate.scope
-        _agrees(existing.scope, self.given.existing, "existing")
-        _agrees((await self._memory(incoming)).scope if incoming else proposed, self.given.incoming, "incoming")
+        _agrees(existing.scope, self.request.existing, "existing")
+        _agrees((await self._memory(incoming)).scope if incoming else proposed, self.request.incoming, "incoming")
         if incoming is None:
             incoming = await self._promote(beside=self.one.existing)
-        sides = {self.one.existing: self.given.existing, incoming: self.given.incoming}
+        sides = {self.one.existing: self.request.existing, incoming: self.request.incoming}
         await contradictions.coexist(self.tx, self.principal.id, self.one.contradiction_id, sides)
 
     async def _block(self) -> None:
@@ -218,25 +216,23 @@ class _Settlement:
 
 
 def _agrees(scope: Scope, said: dict[str, str], side: str) -> None:
-    """Raises `InvalidInput` where no run could say both what a memory has and what it is to require."""
+    """Raises `InvalidInput` if no run could say both what a memory has and what it is to require."""
     stands = scope.qualifiers | scope.required
     if any(stands.get(name, value) != value for name, value in said.items()):
         raise InvalidInput("disagrees with the qualifiers it has: no run could see it", field=side)
 
 
-def _fits(given: Resolve) -> None:
-    """Each way asks for its own; raises `InvalidInput` naming what is missing or too much."""
-    if given.way == "coexist":
-        for side, said in (("existing", given.existing), ("incoming", given.incoming)):
-            if not said:
-                raise InvalidInput("is required to coexist: qualifiers such as region=de", field=side)
-        assert given.existing is not None and given.incoming is not None
-        shared = given.existing.keys() & given.incoming.keys()
-        if all(given.existing[name] == given.incoming[name] for name in shared):
+def _check_fields(request: Resolve) -> None:
+    """Raise `InvalidInput` naming the field that this way of resolving lacks, or does not take."""
+    sides = {"existing": request.existing, "incoming": request.incoming}
+    for side, qualifiers in sides.items():
+        if request.way == "coexist" and not qualifiers:
+            raise InvalidInput("is required to coexist: qualifiers such as region=de", field=side)
+        if request.way != "coexist" and qualifiers is not None:
+            raise InvalidInput("is taken only to coexist", field=side)
+    if request.existing is not None and request.incoming is not None:
+        shared = request.existing.keys() & request.incoming.keys()
+        if all(request.existing[name] == request.incoming[name] for name in shared):
             raise InvalidInput("must differ from those of the existing side in one name at least", field="incoming")
-    else:
-        for side, said in (("existing", given.existing), ("incoming", given.incoming)):
-            if said is not None:
-                raise InvalidInput("is taken only to coexist", field=side)
-    if given.keep is not None and given.way in ("coexist", "block"):
-        raise InvalidInput(f"says nothing to {given.way}", field="keep")
+    if request.keep is not None and request.way in ("coexist", "block"):
+        raise InvalidInput(f"says nothing to {request.way}", field="keep")

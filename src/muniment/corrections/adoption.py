@@ -8,8 +8,8 @@ from muniment.database.rows import capture_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import Transaction
 from muniment.errors import SealBroken
-from muniment.model.adoption import Adoption
 from muniment.model.capture import Content
+from muniment.model.metrics import Adoption
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """The verbs of corrections: correct a memory or a key (COR-1), and measure how corrections are adopted."""
 
 from collections.abc import Mapping
-from typing import Any, Self
-
-from pydantic import model_validator
+from typing import Any
 
 from muniment.audit import provenance_store as trail
 from muniment.candidates.propose import submit, submitted_under
@@ -12,16 +10,16 @@ from muniment.capture.rules import CorrectFields, proposal_input, run_fields
 from muniment.context import FabricContext
 from muniment.corrections import adoption as adoptions
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.model.adoption import Adoption
 from muniment.model.candidate import Refusal
 from muniment.model.capture import CaptureInput
 from muniment.model.context import Asker, Principal
-from muniment.model.fields import Ceid, Name, Predicate, build, field_error
+from muniment.model.fields import Ceid, Name, Predicate, build
+from muniment.model.inputs import VerbInput
+from muniment.model.metrics import Adoption
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Submission
 from muniment.pack import Pack
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import VerbInput
 
 
 class Target(VerbInput):
@@ -31,21 +29,16 @@ class Target(VerbInput):
     entity: Ceid | None = None
     predicate: Predicate | None = None
 
-    @model_validator(mode="after")
-    def _memory_or_key(self) -> Self:
+    def check(self) -> None:
+        """Raise `InvalidInput` unless it is either a memory or a key."""
         if self.memory_id is not None and (self.entity is not None or self.predicate is not None):
-            raise field_error("memory_id", "give a memory, or an entity and a predicate, not both")
+            raise InvalidInput("give a memory, or an entity and a predicate, not both", field="memory_id")
         if self.memory_id is None and (self.entity is None or self.predicate is None):
-            raise field_error("memory_id", "give the memory to correct, or an entity and a predicate")
-        return self
+            raise InvalidInput("give the memory to correct, or an entity and a predicate", field="memory_id")
 
 
-class Correct(CorrectFields):
+class Correct(Target, CorrectFields):
     """A correction, on a memory or on a key."""
-
-    memory_id: Name | None = None
-    entity: Ceid | None = None
-    predicate: Predicate | None = None
 
 
 @verb(
@@ -67,23 +60,24 @@ async def correct(
     retracted before.
     """
     target = build(Target, {name: fields.get(name) for name in Target.model_fields})
-    said = {name: value for name, value in fields.items() if name not in Target.model_fields}
+    target.check()
+    stated = {name: value for name, value in fields.items() if name not in Target.model_fields}
     pack = await context.pack_for(asker)
-    given: dict[str, Any] = {"entity": target.entity, "predicate": target.predicate}
+    from_target: dict[str, Any] = {"entity": target.entity, "predicate": target.predicate}
     if target.memory_id is not None:
         async with context.transaction(principal.tenant_id, "auditor") as tx:
             memory = await trail.memory(tx, context.vault, target.memory_id)
             # Repeated under the same key after it replaced its target, it gets the answer of the first time.
-            if memory.retracted_at is not None and isinstance(key := said.get("idempotency_key"), str):
-                before = await submitted_under(context, tx, principal, key, target.memory_id)
-                if before is not None:
-                    return before
-            given = on_memory(memory, pack)
-    return await submit(context, principal, pack, item(run_fields(asker), given, said, target.memory_id, pack))
+            if memory.retracted_at is not None and isinstance(key := stated.get("idempotency_key"), str):
+                earlier = await submitted_under(context, tx, principal, key, target.memory_id)
+                if earlier is not None:
+                    return earlier
+            from_target = on_memory(memory, pack)
+    return await submit(context, principal, pack, item(run_fields(asker), from_target, stated, target.memory_id, pack))
 
 
 def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
-    """What a correction takes over from its memory; raises `Conflict` for one that was retracted."""
+    """Return what a correction takes over from its memory; raises `Conflict` for one that was retracted."""
     if memory.tombstoned_at is not None:
         raise NotFound("no such memory", field="memory_id")
     if memory.retracted_at is not None:
@@ -106,18 +100,18 @@ def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
 def item(
     known: Mapping[str, Any], target: Mapping[str, Any], fields: Mapping[str, Any], memory_id: str | None, pack: Pack
 ) -> CaptureInput:
-    """The correction as it is captured; what the caller says of its circumstances outweighs the target's.
+    """Return the correction as it is captured; circumstances that the caller states replace the target's.
 
     Its confidence, if none is given, is that of an operator's own statement.
     """
     if "write_class" in fields:
         raise InvalidInput("is not a known field", field="write_class")
-    given = {"confidence": statement_confidence("operator", pack), **target, **fields, "write_class": "correction"}
-    if given.get("entity") is None and given.get("value") is not None:
+    whole = {"confidence": statement_confidence("operator", pack), **target, **fields, "write_class": "correction"}
+    if whole.get("entity") is None and whole.get("value") is not None:
         raise InvalidInput("a plain text is corrected by text, not by a value", field="value")
-    if given.get("value") is None and given.get("text") is None:
-        raise InvalidInput("is required: what is right instead", field="value" if given.get("entity") else "text")
-    return proposal_input(dict(known), given, corrects=memory_id)
+    if whole.get("value") is None and whole.get("text") is None:
+        raise InvalidInput("is required: what is right instead", field="value" if whole.get("entity") else "text")
+    return proposal_input(dict(known), whole, corrects=memory_id)
 
 
 @verb("adoption", right="audit", http="GET /adoption", cli="adoption")

@@ -132,11 +132,7 @@ async def require_ready(address: Address) -> None:
         async with await AsyncConnection.connect(address.direct().for_task("recall"), autocommit=True) as connection:
             applied = await _applied(connection)
             gates = await _gates(connection)
-    except (
-        psycopg.errors.UndefinedTable,
-        psycopg.errors.InvalidSchemaName,
-        psycopg.errors.InsufficientPrivilege,
-    ):
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege):
         applied, gates = {}, None
     except psycopg.OperationalError as error:
         # A failed login has no SQLSTATE. If the owner can connect, the logins are missing or not ours.

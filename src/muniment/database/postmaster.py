@@ -57,35 +57,18 @@ _TUNING = (
 # Given on the command line at every start, so that no configuration file overrides them.
 # INVARIANT: content never reaches the log: errors, details, statements and parameters quote it, and stay out.
 _FIXED = (
-    "listen_addresses=",
-    "port=5432",
-    "unix_socket_permissions=0700",
-    "fsync=on",
-    "autovacuum=on",
-    "wal_recycle=off",
-    "log_destination=stderr",
-    "logging_collector=off",
-    "log_min_messages=log",
-    "log_error_verbosity=terse",
-    "log_statement=none",
-    "log_min_error_statement=panic",
-    "log_checkpoints=off",
-    "log_min_duration_statement=-1",
-    "log_min_duration_sample=-1",
-    "log_transaction_sample_rate=0",
-    "log_parameter_max_length=0",
-    "log_parameter_max_length_on_error=0",
+    *("listen_addresses=", "port=5432", "unix_socket_permissions=0700", "fsync=on", "autovacuum=on", "wal_recycle=off"),
+    *("log_destination=stderr", "logging_collector=off", "log_min_messages=log", "log_error_verbosity=terse"),
+    *("log_statement=none", "log_min_error_statement=panic", "log_checkpoints=off", "log_min_duration_statement=-1"),
+    *("log_min_duration_sample=-1", "log_transaction_sample_rate=0"),
+    *("log_parameter_max_length=0", "log_parameter_max_length_on_error=0"),
     *PREFIX_SETTINGS,
 )
 
 _children: set[subprocess.Popen[bytes]] = set()
 
 
-def _never() -> bool:
-    return False
-
-
-def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], bool] = _never) -> Path:
+def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], bool] = lambda: False) -> Path:
     """Start the server unless it runs, and return its socket folder; call it with start.lock held.
 
     Processes that a killed server left behind are waited for and ended first. Raises `StorageUnavailable` if the server

@@ -10,14 +10,13 @@ parameter, or as `coalesce(:parameter::timestamptz, 'infinity')`; a test reads a
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
 from json.encoder import encode_basestring
 from struct import Struct
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from muniment.database.row_forms import BY_NAME, BY_TABLE, SEPARATOR, Column, Form, Kind
 from muniment.database.row_lists import EventRow
@@ -30,8 +29,7 @@ _FOREVER = re.compile(r"coalesce\(:([a-z_]+)::timestamptz, 'infinity'\)")
 _COMMA = re.compile(r",\s*(?![^()]*\))")
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     """Where the value of a column comes from: a parameter, or the default that the database fills in."""
 
     column: Column
@@ -42,8 +40,7 @@ class _Source:
         return column_bytes(self.column.kind, self.when_null if value is None else value)
 
 
-@dataclass(frozen=True)
-class InsertPlan:
+class InsertPlan(NamedTuple):
     """How the rows of a form are read from the parameters of an insert."""
 
     form: Form
@@ -138,8 +135,7 @@ _LAST = 2**63 - 1
 _TEXT_OID = 25
 
 
-@dataclass(frozen=True)
-class ValueType:
+class ValueType(NamedTuple):
     """A PostgreSQL type: its name, its oid, and how a Python value is encoded in its binary format."""
 
     sql: str

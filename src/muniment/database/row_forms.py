@@ -13,7 +13,7 @@ transaction that took the sequence number, which `verify` compares for the event
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from muniment.model.ids import Prefix
 
@@ -23,8 +23,7 @@ Kind = Literal["text", "int", "float", "bool", "time", "json", "bytes", "texts"]
 SEPARATOR = "\x1f"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column of a form, its type, and the version of the form that added it."""
 
     name: str
@@ -100,166 +99,99 @@ class Form:
         ]
 
 
+_GENERATED = "generated from columns of the form"
+
 FORMS: tuple[Form, ...] = (
-    Form(
-        "packs",
-        "pack",
+    Form("packs", "pack",
         "pack_id version ontology_version digest document:json seq:int registered_at:time registered_by",
-        outside={"usable": "generated from a column of a form"},
-    ),
+        outside={"usable": _GENERATED}),
     Form("packs.retired", "pack", "retired_at:time retired_by", where="retired_at IS NOT NULL"),
-    Form(
-        "pack_activations",
-        "pack seq:int",
+    Form("pack_activations", "pack seq:int",
         "activated_at:time activated_by by_kind registered_by second_person:bool loosens:texts reason"
-        " previous_seq:int previous_pack",
-    ),
+        " previous_seq:int previous_pack"),
     Form("pack_labels", "pack label", "rank:int sensitive:bool"),
-    Form(
-        "captures",
-        "capture_id",
+    Form("captures", "capture_id",
         "seq:int author source kind classification holder subject user_id session_id run_id recall_id intent_id"
         " workflow_id decision_key qualifiers:json origin observed_at:time captured_at:time pack ontology_version"
         " entity vouched",
+        loses="content:bytes", lost_by="rows.archived", lost_of="capture_id"),
+    Form("candidates", "candidate_id",
+        "seq:int capture_id capture_seq:int author source class entity predicate classification holder subject"
+        " user_id session_id workflow_id intent_id qualifiers:json raw_confidence:float confidence:float trust:float"
+        " consent_id extractor ordinal:int edits editor prior_editors:texts editors:texts gates:json redactions:json"
+        " corrects claimed_by calibration flags:texts consolidation:int fact:bytes",
         loses="content:bytes",
-        lost_by="rows.archived",
-        lost_of="capture_id",
-    ),
-    Form(
-        "candidates",
-        "candidate_id",
-        "seq:int capture_id capture_seq:int author source class entity predicate classification holder subject user_id"
-        " session_id workflow_id intent_id qualifiers:json raw_confidence:float confidence:float trust:float consent_id"
-        " extractor ordinal:int edits editor prior_editors:texts editors:texts gates:json redactions:json corrects"
-        " claimed_by calibration flags:texts consolidation:int fact:bytes",
-        loses="content:bytes",
-        outside={
-            "live_capture_id": "cleared when the capture moves to an archive",
-            "facts": "generated from columns of the form",
-        },
-    ),
+        outside={"live_capture_id": "cleared when the capture moves to an archive", "facts": _GENERATED}),
     Form("refusals", "capture_id consolidation:int extractor ordinal:int", "seq:int gate reason at:time rejection"),
-    Form(
-        "proposals",
-        "proposal_id",
+    Form("proposals", "proposal_id",
         "seq:int candidate_id class tier_derived priority:float risk sensitive:bool consent_check contradicts:texts"
         " auto_eligible:bool human_reasons:texts enqueued_at:time due_at:time pack edit_of reopens run_id audits",
-        outside={"lock": "cannot change"},
-    ),
-    Form(
-        "verdicts",
-        "verdict_id",
+        outside={"lock": "cannot change"}),
+    Form("verdicts", "verdict_id",
         "proposal_id seq:int action by by_kind at:time pack tier priority:float assignee memory_id holder cause",
-        loses="remark:bytes",
-    ),
+        loses="remark:bytes"),
     Form("rejection_marks", "mark:int proposal_id", "", lost_by="rows.erased_candidates", lost_of="proposal_id"),
-    Form(
-        "memories",
-        "memory_id",
+    Form("memories", "memory_id",
         "candidate_id proposal_id verdict_id verdict_action capture_id born_seq:int promoted_at:time expires_at:time"
         " class entity predicate classification sensitive:bool tier tier_derived priority:float confidence:float"
-        " trust:float holder subject user_id session_id workflow_id intent_id qualifiers:json decision_key consent_id"
-        " consent_root pack ontology_version kind origin source author editors:texts approver approver_kind"
-        " captured_at:time observed_at:time vouched",
-        outside={
-            "born_txid": "as every txid",
-            "filters": "generated from columns of the form",
-            "facts": "generated from columns of the form",
-        },
-        defaults={"verdict_action": "approve"},
-    ),
+        " trust:float holder subject user_id session_id workflow_id intent_id qualifiers:json decision_key"
+        " consent_id consent_root pack ontology_version kind origin source author editors:texts approver"
+        " approver_kind captured_at:time observed_at:time vouched",
+        outside={"born_txid": "as every txid", "filters": _GENERATED, "facts": _GENERATED},
+        defaults={"verdict_action": "approve"}),
     Form("memory_bodies", "memory_id", "content:bytes", lost_by="rows.tombstoned", lost_of="memory_id"),
     Form("retractions", "memory_id", "seq:int retracted_at:time retracted_by reason superseded_by"),
     Form("tombstones", "memory_id", "seq:int tombstoned_at:time digest:bytes"),
     Form("contradictions", "contradiction_id", "seq:int opened_at:time entity predicate existing reason proposal_id"),
     Form("resolutions", "contradiction_id", "seq:int resolved_at:time resolved_by outcome"),
-    Form(
-        "qualifications",
-        "memory_id contradiction_id",
+    Form("qualifications", "memory_id contradiction_id",
         "outcome seq:int qualified_at:time qualifiers:json",
-        defaults={"outcome": "coexist"},
-    ),
-    Form(
-        "consents",
-        "consent_id",
+        defaults={"outcome": "coexist"}),
+    Form("consents", "consent_id",
         "seq:int action subject purpose predicates:texts labels:texts basis captured_at:time valid_from:time"
         " valid_until:time auditor_id supersedes root_id",
-        loses="evidence:bytes",
-    ),
+        loses="evidence:bytes"),
     Form("consent_sweeps", "root_id", "seq:int swept_at:time memories:int"),
-    Form(
-        "erasures",
-        "erasure_id",
-        "seq:int erased_at:time by subject user_id holders:texts names:texts memories:int",
-    ),
+    Form("erasures", "erasure_id", "seq:int erased_at:time by subject user_id holders:texts names:texts memories:int"),
     Form("erasures.purged", "erasure_id", "purged_at:time", where="purged_at IS NOT NULL"),
     Form("erased_rows", "erasure_id what", "rows:int"),
     Form("archives", "archive_id", "seq:int archived_at:time kind ontology_version captures:int last_at:time"),
     Form("archive_files", "archive_id revision:int", "digest:bytes bytes:int dropped:bool written_at:time seq:int"),
-    Form(
-        "archived_captures", "capture_id", "archive_id seq:int captured_at:time holder subject user_id entity vouched"
-    ),
-    Form(
-        "name_searches",
-        "search_id page:int",
+    Form("archived_captures", "capture_id",
+        "archive_id seq:int captured_at:time holder subject user_id entity vouched"),
+    Form("name_searches", "search_id page:int",
         "prev:int seq:int at:time by mark:bytes erasure_id place row_id searched:int hits:int finished:bool",
-        outside={"goes_on": "generated from columns of the form"},
-    ),
+        outside={"goes_on": _GENERATED}),
     Form("clock_resets", "reset_by seq:int", "at:time prev_at:time reason"),
     Form("reruns", "capture_id number:int", "seq:int ordered_at:time by reason"),
     Form("calibrations", "calibration_id", "seq:int calibrated_at:time source verdicts:int approved:int points:json"),
     Form("breakers", "write_class seq:int", "at:time open:bool by samples:int correct:int low:float"),
-    Form(
-        "webhooks",
-        "webhook_id",
+    Form("webhooks", "webhook_id",
         "url:bytes types:texts created_seq:int created_at:time created_by",
         outside=dict.fromkeys(
-            (
-                "secret", "old_secret", "old_secret_until", "seq", "n", "tries", "next_try_at", "last_error",
-                "parked_at", "lease", "leased_until",
-            ),
-            "the state of the delivery, and the current secrets",
-        ),
-    ),
+            ("secret", "old_secret", "old_secret_until", "seq", "n", "tries", "next_try_at", "last_error", "parked_at",
+             "lease", "leased_until"), "the state of the delivery, and the current secrets")),
     Form("webhooks.removed", "webhook_id", "removed_at:time", where="removed_at IS NOT NULL"),
-    Form(
-        "api_keys",
-        "key_id",
+    Form("api_keys", "key_id",
         "principal_id kind roles:texts clearance:texts tools:texts channels:texts packs:texts created_at:time"
         " created_by expires_at:time",
         loses="user_id label:bytes",
-        outside={
-            "digest": "a keyed hash itself: if changed, the key authenticates nobody",
-            "last_used_at": "moves with every use",
-        },
-    ),
+        outside={"digest": "a keyed hash itself: if changed, the key authenticates nobody",
+                 "last_used_at": "moves with every use"}),
     Form("api_keys.revoked", "key_id", "revoked_at:time revoked_by", where="revoked_at IS NOT NULL"),
-    Form(
-        "backfills",
-        "backfill_id",
+    Form("backfills", "backfill_id",
         "seq:int ordered_at:time ordered_by pack ontology_version from_versions:texts",
-        outside={
-            "place_seq": "how far it has come",
-            "place": "how far it has come",
-        },
-    ),
+        outside={"place_seq": "how far it has come", "place": "how far it has come"}),
     Form("backfills.finished", "backfill_id", "finished_at:time", where="finished_at IS NOT NULL"),
     Form("backfill_items", "backfill_id memory_id", "change outcome reason proposal_id became at:time"),
-    Form(
-        "recalls",
-        "recall_id",
+    Form("recalls", "recall_id",
         "at:time seq:int agent_id run_id user_id pack embedder request:json result_ids:texts omitted:int holder"
         " as_of_seq:int as_of:time degraded:texts candidates:texts",
-        loses="query:bytes",
-        id_prefix="rcl",
-    ),
-    Form(
-        "compiles",
-        "compile_id",
+        loses="query:bytes", id_prefix="rcl"),
+    Form("compiles", "compile_id",
         "recall_id at:time seq:int agent_id run_id token_budget:int tokens:int format tokenizer blocks:json"
         " memory_ids:texts left_out:texts told_seq:int digest",
-        id_prefix="cmp",
-    ),
+        id_prefix="cmp"),
 )  # fmt: skip
 
 _COMPARED = "`verify` compares it with the log itself"

@@ -1,5 +1,6 @@
 """Rows of the database as the types of `model`, with their content opened."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -119,6 +120,17 @@ def consent_of(row: Row, evidence_refs: tuple[str, ...] = ()) -> Consent:
 def event_of(row: Row) -> Event:
     """An event of the log."""
     return Event(**fields_of(Event, row, data=from_json(row["body"])))
+
+
+async def open_contents(
+    tx: Transaction, vault: Vault, table: str, id_column: str, rows: Sequence[Row]
+) -> list[bytes | None]:
+    """Open the sealed content of rows, in their order; None for what was erased."""
+    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
+    return [
+        keys[row["holder"]].open(f"{table}.content", row[id_column], row["content"]) if row["content"] else None
+        for row in rows
+    ]
 
 
 async def open_memory(tx: Transaction, vault: Vault, row: Row, content: bytes | None = None) -> bytes | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic_core import to_json
 
@@ -40,8 +40,7 @@ class RowKeys(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Tick:
+class Tick(NamedTuple):
     """The tenant's sequence number and time of one transaction."""
 
     seq: int

@@ -13,8 +13,8 @@ from muniment.erasure import store as erasure
 from muniment.errors import ArchiveBroken, InvalidInput, NotFound, SealBroken
 from muniment.language import name_search as texts
 from muniment.model.context import Principal
+from muniment.model.erasure import NameHit, NameSearch, NameSearchInput, Place
 from muniment.model.ids import make_id
-from muniment.model.name_search import NameHit, NameSearch, NameSearchInput, Place
 from muniment.model.promoted import Retraction
 
 # Texts that one page searches at most, those read by one statement, and those searched between two checkpoints.

@@ -1,26 +1,19 @@
 """Whom an erasure concerns (ERA-5). Pure.
 
-`concerned` says under which names an erasure looks for a person; `names_in_value` and `hashed_name` say whom a fact
-names. The rows that those names reach are selected by the conditions `concerned`, `covered_capture`, `covered_fact` and
-`covered_recall` in database/fragments.sql, and by nothing else.
+`concerned` says under which names an erasure looks for a person; `names_in_value` (candidates/rules.py) says
+whom a fact names. The rows that those names reach are selected by the conditions `concerned`, `covered_capture`,
+`covered_fact` and `covered_recall` in database/fragments.sql, and by nothing else.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from muniment.candidates.rules import strings
+from muniment.candidates.rules import hashed_name
 from muniment.capture.rules import subject_of, user_of, user_subject
-from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.erasure import ErasureInput
-from muniment.model.ids import CEID_PATTERN
+from muniment.model.ids import is_ceid
 from muniment.pack import Pack
-
-# Entities noted for one value; a longer list is a payload, and is found by the name search.
-MOST_IN_VALUE = 256
-_CEID = re.compile(CEID_PATTERN)
-_HASH_DIGITS = 32
 
 
 @dataclass(frozen=True)
@@ -33,7 +26,7 @@ class Concerned:
 
     def names(self, digest: Callable[[bytes], bytes]) -> list[str]:
         """Every name that a row may have for the person: the holders, and the hashes of those that are entities."""
-        return [*self.holders, *(hashed_name(digest, one) for one in self.holders if is_entity(one))]
+        return [*self.holders, *(hashed_name(digest, one) for one in self.holders if is_ceid(one))]
 
 
 def concerned(person: ErasureInput, pack: Pack) -> Concerned:
@@ -58,19 +51,3 @@ def aliases(ceid: str, pack: Pack) -> list[str]:
     target = targets.get(namespace, namespace)
     same = (namespace, target, *(alias for alias, other in sorted(targets.items()) if other == target))
     return list(dict.fromkeys(f"{one}:{local}" for one in same))
-
-
-def is_entity(name: str) -> bool:
-    """Whether a name is a CEID, neither a user's holder nor a hash."""
-    return _CEID.fullmatch(name) is not None
-
-
-def hashed_name(digest: Callable[[bytes], bytes], ceid: str) -> str:
-    """A name that a value holds, as it is stored: a hash under the tenant's own key."""
-    return "#" + digest(b"name\0" + ceid.encode()).hex()[:_HASH_DIGITS]
-
-
-def names_in_value(candidate: Candidate) -> list[str]:
-    """The entities that the value of a fact names, each once, without the one that the fact is about."""
-    found = (text for text in strings(candidate.value) if text != candidate.entity and is_entity(text))
-    return list(dict.fromkeys(found))[:MOST_IN_VALUE]

@@ -6,16 +6,15 @@ from muniment.access import idempotency
 from muniment.access import store as api_keys
 from muniment.consent import store as consent
 from muniment.contradictions import store as contradictions
-from muniment.database import cursors
+from muniment.database import cursors, locks
 from muniment.database.rows import fields_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.locks import LOCK, block_erasures
-from muniment.erasure.rules import concerned, is_entity
+from muniment.erasure.rules import concerned
 from muniment.errors import Conflict, NotFound, PurgeIncomplete
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure, ErasureInput
-from muniment.model.ids import make_id
+from muniment.model.ids import is_ceid, make_id
 from muniment.model.promoted import Retraction
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import remove_content, retract_locked
@@ -32,7 +31,7 @@ async def erase(
     """
     whom = concerned(person, pack)
     names = whom.names((await vault.tenant_data_key(tx)).digest)
-    tx.defer_many("promote.make_locks", [(LOCK,)])
+    locks.create(tx, [locks.ERASURE])
     await tx.gather(("erasure.hold", {}), ("erasure.lock_holders", {"holders": whom.holders}))
     if whom.user_id is not None:
         await api_keys.lock_keys_of_user(tx, whom.user_id)
@@ -82,7 +81,7 @@ async def erase_memory(tx: Transaction, officer: Principal, memory_id: str) -> t
     Returns the retraction, and the session whose store may hold the memory. Raises `NotFound`, or `Conflict` if its
     text was deleted before. Its capture and candidate keep their text.
     """
-    await block_erasures(tx)
+    await locks.block_erasures(tx)
     ids = [memory_id]
     found, live, digests = await tx.gather(
         ("erasure.memory", {"memory_id": memory_id}),
@@ -116,6 +115,6 @@ async def one_receipt(tx: Transaction, erasure_id: str) -> Erasure:
 
 
 def _erasure(row: Row) -> Erasure:
-    aliases = [one for one in row["holders"] if is_entity(one) and one != row["subject"]]
+    aliases = [one for one in row["holders"] if is_ceid(one) and one != row["subject"]]
     waits = row["purge_waits"].removeprefix(f"{PurgeIncomplete.code}: ") if row["purge_waits"] is not None else None
     return Erasure(**fields_of(Erasure, row, rows=row["rows"] or {}, aliases=aliases, purge_waits=waits))

@@ -84,7 +84,7 @@ def _locomo(record: Mapping[str, Any]) -> Conversation:
         turns += [_locomo_turn(one, date) for one in required_objects(conversation, name)]
     there = {turn.id for turn in turns}
     if len(there) < len(turns):
-        raise invalid_record(record, "conversation", "a dia_id stands twice")
+        raise invalid_record(record, "conversation", "a dia_id occurs twice")
     questions: list[Question] = []
     without = 0
     for item in required_objects(record, "qa"):

@@ -102,7 +102,7 @@ def read_queries(path: Path, run: RunContext) -> list[tuple[Golden, RunContext]]
         query_run = _run(run, query.run, path.name, written, number)
         if any(query.id == other.id for other, _ in found):
             line = written.line_of((number, "id"))
-            raise InvalidInput(f"{path.name} line {line}: the id {query.id} stands twice", field="id")
+            raise InvalidInput(f"{path.name} line {line}: the id {query.id} occurs twice", field="id")
         found.append((query, query_run))
     return found
 

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Any, cast
 
 from muniment.evaluation.records import invalid_record, required
-from muniment.language.redaction import Redactor, redactor_of
+from muniment.language.redaction import Finding, redactor_of
 from muniment.pack import Pack, builtin_pack
 
 # What data sets call the findings of each detector; the first name is used where the data has none.
@@ -37,7 +37,7 @@ def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for record in records:
         text, spans = required(record, "text", str), _spans(record)
         started = perf_counter()
-        found = _found(redactor, text)
+        found = [one for one in redactor.find(text) if one.name in _NAMES]
         seconds += perf_counter() - started
         items += 1
         score.add(spans, found)
@@ -55,10 +55,6 @@ def _with_urls(pack: Pack) -> Pack:
     rules = document["policy_layer"]["guardrails"]["redaction_rules"]
     document["policy_layer"]["guardrails"]["redaction_rules"] = [*rules, {"name": "url", "detector": "url"}]
     return Pack.model_validate(document)
-
-
-def _found(redactor: Redactor, text: str) -> list[tuple[int, int, str]]:
-    return [(one.start, one.end, one.name) for one in redactor.find(text) if one.name in _NAMES]
 
 
 def _spans(record: Mapping[str, Any]) -> list[tuple[int, int, str]]:
@@ -84,7 +80,7 @@ class _Score:
         self._right: Counter[str] = Counter()
         self._wrong: Counter[str] = Counter()
 
-    def add(self, spans: list[tuple[int, int, str]], found: list[tuple[int, int, str]]) -> None:
+    def add(self, spans: list[tuple[int, int, str]], found: list[Finding]) -> None:
         """Count the spans and findings of one text."""
         for start, end, kind in spans:
             detector = _DETECTOR.get(kind)

@@ -13,16 +13,16 @@ from muniment.http.caller import inside_run
 from muniment.model.capture import Happening
 from muniment.model.context import Run, RunContext
 from muniment.model.fields import Artifact, Name
+from muniment.model.inputs import PAGE, OtherRun, Passed, Whole
 from muniment.verbs.declaration import Declaration
-from muniment.verbs.inputs import PAGE, OtherRun, Passed, Whole
 
 T = TypeVar("T")
 # Captures of one request (CAP-8).
 BATCH_LIMIT = 1000
 _RUN = "the agent's run; tenant and agent are the credential's"
 Limit = Annotated[int, Query(ge=1, le=PAGE, description="how many at most")]
-After = Annotated[str | None, Query(min_length=1, max_length=256, description="`next` of the page before")]
-AfterNumber = Annotated[int | None, Query(ge=0, le=2**62, description="`next` of the page before")]
+After = Annotated[str | None, Query(min_length=1, max_length=256, description="`next` of the previous page")]
+AfterNumber = Annotated[int | None, Query(ge=0, le=2**62, description="`next` of the previous page")]
 
 
 def _inside_run(value: Any, build: Callable[[Any], Run]) -> Run:
@@ -82,7 +82,9 @@ def body_of(verb: Declaration[Any]) -> type[Artifact] | None:
     """The model of a verb's body: the fields of its input that the path has not, and the run; None for no body."""
     fields = dict(verb.input.model_fields) if verb.input is not None and verb.caller != "tenant" else {}
     taken: dict[str, Any] = {
-        name: (_in_body(one), _described(one)) for name, one in fields.items() if name not in verb.path_fields
+        name: (_translated(one.annotation, tuple(one.metadata), strict=True), _described(one))
+        for name, one in fields.items()
+        if name not in verb.path_fields
     }
     if verb.caller == "run":
         taken["run"] = (OwnRun, Field(description=_RUN))
@@ -100,11 +102,6 @@ def _described(one: FieldInfo) -> Any:
     if one.default_factory is not None:
         return Field(default_factory=one.default_factory, description=one.description)
     return Field(default=one.default, description=one.description)
-
-
-def _in_body(one: FieldInfo) -> Any:
-    """The type of a field in a body."""
-    return _translated(one.annotation, tuple(one.metadata), strict=True)
 
 
 def in_query(one: FieldInfo) -> Any:

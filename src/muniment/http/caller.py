@@ -11,10 +11,10 @@ from muniment.access.roles import ALLOWED
 from muniment.access.roles import Right as Right
 from muniment.errors import InvalidInput, Unauthenticated
 from muniment.fabric import AsyncFabric
+from muniment.model.api_key import Credential
 from muniment.model.context import RUN_HEADER, RUN_LIMIT, Asker, Principal, Run, RunContext
-from muniment.model.credential import Credential
 from muniment.model.fields import invalid
-from muniment.verbs.declaration import Declaration, Effect
+from muniment.verbs.declaration import Declaration
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 _RUN: TypeAdapter[Run] = TypeAdapter(Run)
@@ -67,17 +67,22 @@ class Asking:
 class May:
     """A dependency: the right that a route takes. A caller without it is refused before anything else is looked at.
 
-    It follows the declaration of a verb; without one every credential will do. `agents` is the right of agents, `also`
-    is needed too, and `other` will do for those who hold its role and not that of the right itself.
+    It follows the declaration of a verb; without one every credential will do.
     """
 
     def __init__(self, verb: Declaration[Any] | None = None) -> None:
-        self.right: Right | None = verb.right if verb is not None else None
-        self.agents: Right | None = verb.run_right if verb is not None else None
-        self.also: Right | None = verb.also_right if verb is not None else None
-        self.other: Right | None = verb.other_right if verb is not None else None
-        self.effect: Effect = verb.effect if verb is not None else "read"
-        self.takes_key = verb is not None and verb.takes_key
+        self.verb = verb
+
+    @property
+    def rights(self) -> list[Right]:
+        """The right of people and that of agents, where there are such."""
+        found = (self.verb.right, self.verb.run_right) if self.verb is not None else ()
+        return [right for right in found if right is not None]
+
+    @property
+    def writes(self) -> bool:
+        """Whether the route writes."""
+        return self.verb is not None and self.verb.effect != "read"
 
     async def __call__(self, request: Request) -> Asking:
         """The asker, if it may; raises `Unauthenticated`, `RoleMissing`."""
@@ -88,16 +93,19 @@ class May:
         fabric = cast("AsyncFabric", request.app.state.fabric)
         if right is not None:
             await fabric.access.allow(credential.principal, right)
-        if self.also is not None:
-            await fabric.access.allow(credential.principal, self.also)
+        if self.verb is not None and self.verb.also_right is not None:
+            await fabric.access.allow(credential.principal, self.verb.also_right)
         return Asking(fabric, credential, right or "recall")
 
     def _right(self, principal: Principal) -> Right | None:
-        if self.agents is not None and principal.kind == "agent":
-            return self.agents
-        if self.right is None or self.other is None or principal.roles & ALLOWED[self.right]:
-            return self.right
-        return self.other if principal.roles & ALLOWED[self.other] else self.right
+        verb = self.verb
+        if verb is None:
+            return None
+        if verb.run_right is not None and principal.kind == "agent":
+            return verb.run_right
+        if verb.right is None or verb.other_right is None or principal.roles & ALLOWED[verb.right]:
+            return verb.right
+        return verb.other_right if principal.roles & ALLOWED[verb.other_right] else verb.right
 
 
 def run_of(header: str | None) -> Run | None:

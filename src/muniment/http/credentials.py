@@ -1,4 +1,4 @@
-"""Credentials: whom a key or a token stands for, and how many wrong ones an address may send."""
+"""Credentials: the principal behind a key or a token, and how many wrong ones an address may send."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from muniment.errors import Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.http.limits import RateLimiter
 from muniment.http.oidc import TokenVerifier
-from muniment.model.credential import Credential
+from muniment.model.api_key import Credential
 
 # The good credentials that were not used for longest are forgotten first.
 _KEPT = 10_000

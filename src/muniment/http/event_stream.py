@@ -12,7 +12,7 @@ from muniment.errors import InvalidInput, MunimentError, RateLimited
 from muniment.http.caller import Asking
 from muniment.http.limits import ConcurrencyLimit
 from muniment.http.server_metrics import ServerMetrics
-from muniment.model.credential import Credential
+from muniment.model.api_key import Credential
 from muniment.model.events import Event
 from muniment.webhooks.messages import encoded
 

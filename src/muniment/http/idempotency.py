@@ -14,7 +14,7 @@ from muniment.fabric import AsyncFabric
 from muniment.http import problems
 from muniment.http.body_parser import Body, BoundedRequest
 from muniment.http.caller import IDEMPOTENCY_HEADER, KeyText, May
-from muniment.model.credential import Credential
+from muniment.model.api_key import Credential
 from muniment.model.fields import invalid
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -33,15 +33,22 @@ class IdempotentRoute(APIRoute):
     """A route whose writes are carried out once under an `Idempotency-Key`."""
 
     def get_route_handler(self) -> Handler:
-        """Wrap FastAPI's handler: the body is parsed within bounds, and a write under a key is carried out once."""
-        inner, body = super().get_route_handler(), Body(self)
+        """Wrap FastAPI's handler: the body is parsed within bounds, and a write under a key is carried out once.
+
+        A query with an unknown parameter is refused: ignored, a misspelt filter would give the unfiltered list.
+        """
+        inner, body, may = super().get_route_handler(), Body(self), verb_of(self)
+        known = {one.alias for one in self.dependant.query_params}
 
         async def handler(request: Request) -> Response:
+            if unknown := request.query_params.keys() - known:
+                await may(request)
+                raise problems.unknown_parameter(min(unknown))
             return await inner(BoundedRequest(request, body))
 
-        may = verb_of(self)
         # A read does nothing that could be done twice; a verb that takes the key itself needs no answer kept.
-        if self.methods == {"GET"} or may.effect == "read" or may.takes_key:
+        verb = may.verb
+        if self.methods == {"GET"} or verb is None or verb.effect == "read" or verb.takes_key:
             return handler
 
         async def idempotent(request: Request) -> Response:
@@ -51,7 +58,7 @@ class IdempotentRoute(APIRoute):
                 return await handler(request)
             # A caller who may no longer do it is not shown the earlier answer either.
             await may(request)
-            return await _carry_out(handler, request, credential, _checked(key), passes=may.effect == "pass")
+            return await _carry_out(handler, request, credential, _checked(key), passes=verb.effect == "pass")
 
         return idempotent
 
@@ -63,25 +70,22 @@ async def _carry_out(handler: Handler, request: Request, credential: Credential,
     mark = await _fingerprint(request)
     if (earlier := await requests.answer(principal, key, mark)) is not None:
         return _replayed(earlier.status, earlier.body)
-    with requests.begin(principal, key, mark) as asked:
-        try:
-            response = await handler(request)
-        except RequestRepeated:
-            # Another request under the same key was first, and may have been answered by now.
-            if (earlier := await requests.answer(principal, key, mark)) is not None:
-                return _replayed(earlier.status, earlier.body)
-            raise
-        except MunimentError as error:
-            response = problems.of(error, problems.request_id(request.scope))
-    # A pass that is made twice does nothing more, so its key is claimed when it is through.
-    if passes and response.status_code < HTTPStatus.BAD_REQUEST:
-        try:
+    try:
+        with requests.begin(principal, key, mark) as asked:
+            try:
+                response = await handler(request)
+            except RequestRepeated:
+                raise
+            except MunimentError as error:
+                response = problems.of(error, problems.request_id(request.scope))
+        # A pass that is made twice does nothing more, so its key is claimed when it is through.
+        if passes and response.status_code < HTTPStatus.BAD_REQUEST:
             await requests.claim(asked)
-        except RequestRepeated:
-            # Another made the same pass under the same key, and claimed it first.
-            if (earlier := await requests.answer(principal, key, mark)) is not None:
-                return _replayed(earlier.status, earlier.body)
-            raise
+    except RequestRepeated:
+        # Another request under the same key was first, and may have been answered by now.
+        if (earlier := await requests.answer(principal, key, mark)) is not None:
+            return _replayed(earlier.status, earlier.body)
+        raise
     await requests.keep(asked, response.status_code, bytes(response.body))
     return response
 

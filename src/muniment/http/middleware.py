@@ -20,7 +20,7 @@ from muniment.http.limits import ConcurrencyLimit, RateLimiter
 from muniment.http.oidc import TOKEN_LIMIT
 from muniment.http.server_metrics import ServerMetrics
 from muniment.http.settings import ServerSettings
-from muniment.model.credential import Credential
+from muniment.model.api_key import Credential
 from muniment.tracing import request_span
 
 log = logging.getLogger("muniment.http")

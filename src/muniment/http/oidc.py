@@ -16,8 +16,8 @@ import jwt
 from muniment.access.store import unauthenticated
 from muniment.errors import InvalidInput, MunimentError
 from muniment.http.jwks import ALGORITHMS, IssuerKeys, read_key_file, usable_keys
+from muniment.model.api_key import CLEARANCE, Credential
 from muniment.model.context import BUILTIN_ROLES, Principal, Role
-from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
 from muniment.outbound import is_private_host, is_secure, parse

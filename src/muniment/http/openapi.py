@@ -1,7 +1,6 @@
 """What the server says of itself: the OpenAPI document, and a page to read it by, without a line from elsewhere."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from json import dumps
 from typing import Any, cast
@@ -13,15 +12,15 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from muniment.access.roles import ALLOWED, PERSONS_ONLY, Right
+from muniment.access.roles import ALLOWED, PERSONS_ONLY
 from muniment.http.caller import IDEMPOTENCY_HEADER, KEY_SAID, KeyText
 from muniment.http.idempotency import verb_of
 from muniment.loops import in_thread
 
 OVERVIEW = (
-    "A memory fabric for AI agents in which recall is a privilege. Tenant and kind of principal come from the "
-    "credential alone. Errors are problem+json under stable codes. Writes heed `Idempotency-Key`; lists give `next`, "
-    "which is the `after` of the page that follows."
+    "A memory fabric for AI agents in which recall is a privilege. Tenant and kind of principal come only from "
+    "the credential. Errors are problem+json with stable codes. Writes accept an `Idempotency-Key`; lists return "
+    "`next`, which is the `after` of the following page."
 )
 _KEY: dict[str, Any] = {
     "name": IDEMPOTENCY_HEADER,
@@ -52,13 +51,13 @@ def openapi(app: FastAPI, parts: tuple[Any, ...]) -> dict[str, Any]:
 
 def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:
     may = verb_of(route)
-    verbs: list[Right] = [verb for verb in (may.right, may.agents) if verb is not None]
-    operation["x-verbs"] = verbs
-    operation["x-roles"] = sorted({role for verb in verbs for role in ALLOWED[verb]})
-    operation["x-roles-also"] = sorted(ALLOWED[may.also]) if may.also is not None else []
-    operation["x-persons-only"] = bool(verbs) and all(verb in PERSONS_ONLY for verb in verbs)
+    also = may.verb.also_right if may.verb is not None else None
+    operation["x-verbs"] = may.rights
+    operation["x-roles"] = sorted({role for right in may.rights for role in ALLOWED[right]})
+    operation["x-roles-also"] = sorted(ALLOWED[also]) if also is not None else []
+    operation["x-persons-only"] = bool(may.rights) and all(right in PERSONS_ONLY for right in may.rights)
     parameters = operation.setdefault("parameters", [])
-    if method != "GET" and may.effect != "read" and all(one["name"] != IDEMPOTENCY_HEADER for one in parameters):
+    if method != "GET" and may.writes and all(one["name"] != IDEMPOTENCY_HEADER for one in parameters):
         parameters.append(_KEY)
 
 
@@ -80,34 +79,19 @@ def _readable(value: Any) -> Any:
 @router.get("/openapi.json")
 async def document(request: Request) -> Response:
     """The document itself."""
-    return Response((await _made(request.app)).document, media_type="application/json")
+    return Response(to_json(await _document(request.app)), media_type="application/json")
 
 
 @router.get("/docs")
 async def page(request: Request) -> HTMLResponse:
     """The document as a page."""
-    body = (await _made(request.app)).page
+    body = _page(await _document(request.app))
     return HTMLResponse(body, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"})
 
 
-@dataclass(frozen=True)
-class _Made:
-    """The document and its page, as they are sent."""
-
-    document: bytes
-    page: str
-
-
-async def _made(app: FastAPI) -> _Made:
-    """Made at the first request, which takes a second, in a thread; kept for all that follow."""
-    if not hasattr(app.state, "documentation"):
-        app.state.documentation = await in_thread(_make, app)
-    return cast("_Made", app.state.documentation)
-
-
-def _make(app: FastAPI) -> _Made:
-    document = app.openapi()
-    return _Made(to_json(document), _page(document))
+async def _document(app: FastAPI) -> dict[str, Any]:
+    """The document; it takes a second to make, so this is done once, in a thread."""
+    return app.openapi_schema or await in_thread(app.openapi)
 
 
 def _page(document: dict[str, Any]) -> str:

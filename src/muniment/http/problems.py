@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import compile_path
 
 from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, Unauthenticated
-from muniment.model.fields import told
+from muniment.model.fields import as_invalid_input
 
 CONTENT_TYPE = "application/problem+json"
 # The codes of each status; a code that is not listed is an internal error.
@@ -40,7 +40,7 @@ _CODES = {
     "purge_incomplete",
 }
 STATUS: dict[str, int] = {code: status for status, codes in _CODES.items() for code in codes.split()}
-# Errors in how the server is set up: callers are told the code alone.
+# Errors in the configuration of the server: callers get only the code.
 _SETUP_ERRORS = frozenset({"schema_missing", "schema_newer", "key_unavailable", "archive_broken", "purge_incomplete"})
 _TITLES = {code: code.replace("_", " ").capitalize() for code in STATUS}
 # Seconds after which an unavailable server is worth another try.
@@ -57,7 +57,7 @@ class Problem(BaseModel):
     status: int
     detail: str = Field(description="what was expected, for a person to read")
     code: str = Field(description="stable from release to release; see the list of error codes")
-    field: str | None = Field(default=None, description="the input at fault, where there is one")
+    field: str | None = Field(default=None, description="the input at fault, if there is one")
     request_id: str | None = Field(default=None, description="what the server's log calls this request")
 
 
@@ -145,13 +145,16 @@ def invalid(errors: Sequence[Any]) -> InvalidInput | TooLarge:
     where, *path = first["loc"]
     # For a union of models pydantic puts the name of the member first, in capitals.
     inside = tuple(part for part in path if not (isinstance(part, str) and part.isupper()))
-    problem = told(first, inside, within="" if inside else str(where))
+    problem = as_invalid_input(first, inside, within="" if inside else str(where))
     if problem.field is None:
         # The name of a header is not that of a field; a key that the caller wrote is not repeated.
         problem.field = str(path[0]) if where == "header" and path else str(where)
-    if first["type"] in ("model_attributes_type", "model_type"):
-        problem.message = "expected an object"
     return problem
+
+
+def unknown_parameter(name: str) -> InvalidInput:
+    """The error for a parameter of a query that the route does not take."""
+    return invalid([{"type": "extra_forbidden", "loc": ("query", name), "msg": "", "input": None}])
 
 
 def request_id(scope: Any) -> str | None:

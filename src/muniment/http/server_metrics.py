@@ -1,7 +1,6 @@
 """Metrics of the server itself, for Prometheus. No tenant, no id, no content."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
@@ -34,17 +33,13 @@ class ServerMetrics:
             "muniment_jobs_total", "Jobs that the worker inside ran.", ("job", "outcome"), registry=self._registry
         )
 
-    @contextmanager
-    def in_flight(self) -> Generator[None]:
+    def in_flight(self) -> AbstractContextManager[None]:
         """Count a request as in flight."""
-        with self._in_flight.track_inprogress():
-            yield
+        return self._in_flight.track_inprogress()
 
-    @contextmanager
-    def stream(self) -> Generator[None]:
+    def stream(self) -> AbstractContextManager[None]:
         """Count an event stream as open."""
-        with self._streams.track_inprogress():
-            yield
+        return self._streams.track_inprogress()
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answered request and its time."""

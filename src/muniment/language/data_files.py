@@ -1,6 +1,10 @@
 """Reads word lists and patterns from the plain-text data files beside the code."""
 
+import re
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
+
+_REFERENCE = re.compile(r"<(\w+)>")
 
 
 def read_sections(package: str, file: str, *, joint: str = " ") -> dict[str, list[str]]:
@@ -21,6 +25,19 @@ def read_sections(package: str, file: str, *, joint: str = " ") -> dict[str, lis
         else:
             lines.append(line)
     return sections
+
+
+def named_lines(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Split lines of the form `name = text`."""
+    return ((name, text) for name, _, text in (line.partition(" = ") for line in lines))
+
+
+def fill_parts(pattern: str, parts: Mapping[str, str]) -> str:
+    """Replace every `<name>` in a pattern by the part of that name, at any depth; other tags are text."""
+    return _REFERENCE.sub(
+        lambda found: fill_parts(parts[found[1]], parts) if found[1] in parts else found[0],
+        pattern,
+    )
 
 
 def word_set(text: str) -> frozenset[str]:

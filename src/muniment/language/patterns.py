@@ -7,6 +7,8 @@ from typing import Any
 
 import re2
 
+from muniment.language.data_files import fill_parts, named_lines, read_sections
+
 _engine: Any = re2  # it has no types of its own
 
 # Memory for the automaton: what ordinary text needs many times over, and what hostile text can fill at most.
@@ -80,3 +82,34 @@ def either(words: str) -> str:
     """Return a group of alternatives, the longest first, from words split at spaces; `_` is a space within one."""
     parts = sorted(words.split(), key=len, reverse=True)
     return "(?:" + "|".join(part.replace("_", " ") for part in parts) + ")"
+
+
+class PatternFile:
+    """The named patterns of a data file.
+
+    Its sections are `[words]` (lists, of which a pattern matches any word), `[parts]`, `[patterns]` (for letters of
+    either case) and `[case-sensitive patterns]`. A pattern refers to a list or part as `<name>`; a name may repeat.
+    """
+
+    def __init__(self, package: str, file: str) -> None:
+        sections = read_sections(package, file, joint="\n")
+        parts = {name: either(words) for name, words in named_lines(sections.pop("words", []))}
+        parts |= {name: _unbroken(part) for name, part in named_lines(sections.pop("parts", []))}
+        self._patterns = [
+            (name, Pattern(fill_parts(_unbroken(source), parts), case_sensitive=section != "patterns"))
+            for section, lines in sections.items()
+            for name, source in named_lines(lines)
+        ]
+
+        self._by_name = dict(self._patterns)
+
+    def __getitem__(self, name: str) -> Pattern:
+        return self._by_name[name]
+
+    def all_of(self, *names: str) -> list[tuple[str, Pattern]]:
+        """Return the patterns of these names, each with its name, in the order of the file."""
+        return [(name, pattern) for name, pattern in self._patterns if name in names]
+
+
+def _unbroken(lines: str) -> str:
+    return lines.replace("\n", "")

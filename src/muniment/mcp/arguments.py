@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, create_model
 
 from muniment.capture.rules import CaptureFields, ProposeFields
 from muniment.model.fields import Artifact, Instant
-from muniment.verbs.inputs import CompileInput, ExplainInput, RecallInput
+from muniment.model.inputs import CompileInput, ExplainInput, RecallInput
 
 # Corrections are a person's to write.
 ProposedClass = Literal["preference", "decision_outcome", "statement", "evidence_link"]
@@ -40,7 +40,7 @@ _CIRCUMSTANCES = {
     "name, a mail address or a card number.",
     "evidence_refs": "What it rests on, such as tool:crm.lookup:tc_212 or session:sess_42f1. References, not content.",
     "origin": "Where it came from, such as tool:crm.lookup or channel:app_chat.",
-    "recall_id": "The recall it rests on (rcl_...), where there was one.",
+    "recall_id": "The recall it is based on (rcl_...), if there was one.",
     "decision_key": "Which decision it belongs to, such as refund:ord_4711; needed for an evidence_link.",
     "observed_at": "When it was seen, in ISO 8601 with its zone; by default now.",
     "idempotency_key": "Any string of yours. The same call again under the same key changes nothing.",
@@ -48,7 +48,7 @@ _CIRCUMSTANCES = {
 _NARROWED = {
     "query": "The question or topic in plain words, such as 'refunds to an expired card'. Without it, the most "
     "important memories come first.",
-    "limit": "At most so many records; the tenant's pack bounds it.",
+    "limit": "The maximum number of records; the tenant's pack may set a lower limit.",
     "entities": "Only about these, such as customer:cus_77.",
     "hops": "Also about entities that are one or two steps from those in the entity graph.",
     "classes": "Only of these classes.",

@@ -18,8 +18,8 @@ from muniment.errors import Denied, TooLarge, Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.mcp.caller import ToolContext
 from muniment.mcp.server import Context, make_server
+from muniment.model.api_key import Credential
 from muniment.model.context import RUN_HEADER, RUN_LIMIT, Run, RunContext
-from muniment.model.credential import Credential
 
 PATH = "/mcp"
 # There is no stream to be opened by GET, and no session to be ended by DELETE.

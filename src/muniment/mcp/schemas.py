@@ -27,11 +27,7 @@ def _plain(schema: dict[str, Any], *, optional: bool) -> dict[str, Any]:
     for name, value in schema.items():
         if name in ("properties", "$defs"):
             shown[name] = {key: _plain(one, optional=optional) for key, one in value.items()}
-        elif (
-            name in ("title", "uniqueItems")
-            or (name == "pattern" and r"\x" in value)
-            or (optional and name == "default")
-        ):
+        elif name in _LEFT_OUT or (name == "pattern" and r"\x" in value) or (optional and name == "default"):
             continue
         elif name == "anyOf" and optional:
             (alone,) = [one for one in value if one != {"type": "null"}]

@@ -1,11 +1,12 @@
 """The tools: capture, propose, recall, compile, explain. None approves, corrects, retracts, consents or erases."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import mcp_types as types
 from pydantic import Field, TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from muniment.mcp import schemas, wording
 from muniment.mcp.arguments import (
@@ -51,7 +52,7 @@ _PROPOSE = (
 )
 _RECALL = (
     "Look up what is known that bears on what you are doing. Use it before you answer from assumption: at the start "
-    "of a task, when a person or a thing is named, before you ask somebody what they may have said before. Only "
+    "of a task, when a person or a thing is named, before you ask somebody what they may already have said. Only "
     "reviewed memory comes back that this run may see and that still holds, the best first, each with its provenance: "
     "where it came from, who approved it, how sure it is. `low_confidence` is apart: take it as a hint. `conflicts` "
     "are memories that contradict each other: do not choose one in silence, settle it or ask. Nothing found means "
@@ -76,7 +77,7 @@ class Proposed(Artifact):
     """What became of a proposal: it waits for a person, or a gate refused it."""
 
     outcome: Literal["submitted", "refused"]
-    submission: Submission | None = Field(default=None, description="what waits, and how it stands")
+    submission: Submission | None = Field(default=None, description="what waits, and its state")
     refusal: Refusal | None = Field(default=None, description="which gate refused it, and why")
 
     @classmethod
@@ -89,14 +90,14 @@ class Proposed(Artifact):
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool: what it takes, what it does, and its result as data and in words."""
+    """One tool, which calls the verb of its name: what it takes, and its result as data and in words."""
 
     name: str
     title: str
     description: str
     arguments: type[Artifact]
-    result: TypeAdapter[Any]
-    answer: Callable[[ToolContext, dict[str, Any]], Awaitable[tuple[Any, str]]]
+    result: type[Any]
+    words: Callable[[Any], str]
     reads: bool
 
     def listed(self) -> types.Tool:
@@ -106,7 +107,7 @@ class Tool:
             title=self.title,
             description=self.description,
             input_schema=schemas.of_arguments(self.arguments),
-            output_schema=schemas.of_result(self.result),
+            output_schema=schemas.of_result(TypeAdapter(self.result)),
             annotations=types.ToolAnnotations(
                 title=self.title,
                 read_only_hint=self.reads,
@@ -118,49 +119,17 @@ class Tool:
 
     async def called(self, context: ToolContext, arguments: dict[str, Any]) -> types.CallToolResult:
         """Its result; raises `InvalidInput` for an argument that it does not take, and whatever the fabric raises."""
-        value, words = await self.answer(context, given(build(self.arguments, arguments)))
-        data = self.result.dump_python(value, mode="json")
-        return types.CallToolResult(content=[types.TextContent(text=words)], structured_content=data)
-
-
-async def _capture(context: ToolContext, fields: dict[str, Any]) -> tuple[Receipt, str]:
-    receipt = await context.fabric.capture(context.run, **fields)
-    return receipt, wording.captured(receipt)
-
-
-async def _propose(context: ToolContext, fields: dict[str, Any]) -> tuple[Proposed, str]:
-    outcome = await context.fabric.propose(context.run, **fields)
-    return Proposed.of(outcome), wording.proposed(outcome)
-
-
-async def _recall(context: ToolContext, fields: dict[str, Any]) -> tuple[Recall, str]:
-    answer = await context.fabric.recall(context.run, **fields)
-    return answer, wording.recalled(answer)
-
-
-async def _compile(context: ToolContext, fields: dict[str, Any]) -> tuple[CompiledMemory, str]:
-    compiled = await context.fabric.compile(context.run, **fields)
-    return compiled, wording.compiled(compiled)
-
-
-async def _explain(context: ToolContext, fields: dict[str, Any]) -> tuple[Explanation, str]:
-    why = await context.fabric.explain(context.run, **fields)
-    return why, wording.explained(why)
+        verb = getattr(context.fabric, self.name)
+        found: Any = await verb(context.run, **given(build(self.arguments, arguments)))
+        data = to_jsonable_python(Proposed.of(found) if self.result is Proposed else found)
+        return types.CallToolResult(content=[types.TextContent(text=self.words(found))], structured_content=data)
 
 
 _ALL = (
-    Tool("capture", "Capture what happened", _CAPTURE, CaptureArguments, TypeAdapter(Receipt), _capture, reads=False),
-    Tool("propose", "Propose a fact", _PROPOSE, ProposeArguments, TypeAdapter(Proposed), _propose, reads=False),
-    Tool("recall", "Recall what is known", _RECALL, RecallArguments, TypeAdapter(Recall), _recall, reads=True),
-    Tool(
-        "compile",
-        "Compile what is known",
-        _COMPILE,
-        CompileArguments,
-        TypeAdapter(CompiledMemory),
-        _compile,
-        reads=True,
-    ),
-    Tool("explain", "Explain a memory", _EXPLAIN, ExplainArguments, TypeAdapter(Explanation), _explain, reads=True),
+    Tool("capture", "Capture what happened", _CAPTURE, CaptureArguments, Receipt, wording.captured, reads=False),
+    Tool("propose", "Propose a fact", _PROPOSE, ProposeArguments, Proposed, wording.proposed, reads=False),
+    Tool("recall", "Recall what is known", _RECALL, RecallArguments, Recall, wording.recalled, reads=True),
+    Tool("compile", "Compile what is known", _COMPILE, CompileArguments, CompiledMemory, wording.compiled, reads=True),
+    Tool("explain", "Explain a memory", _EXPLAIN, ExplainArguments, Explanation, wording.explained, reads=True),
 )
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in _ALL}

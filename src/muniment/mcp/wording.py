@@ -6,7 +6,7 @@ What memories say goes through the compiler, which keeps it in its block: a memo
 from collections.abc import Iterable, Iterator
 
 from muniment.language.embedding.tokenizers import tokenizer
-from muniment.mcp import addresses
+from muniment.mcp.resources import MEMORY
 from muniment.model.candidate import Refusal
 from muniment.model.capture import Receipt
 from muniment.model.compiled import CompiledMemory, Manifest
@@ -95,7 +95,7 @@ def _details(why: Explanation) -> Iterator[str]:
 
 
 def _labels(manifest: Manifest) -> str:
-    return "\n".join(f"{label}: {addresses.memory(found)}" for label, found in manifest.citations.items())
+    return "\n".join(f"{label}: {MEMORY.expand({'memory_id': found})}" for label, found in manifest.citations.items())
 
 
 def _apart(omitted: int, degraded: Iterable[str]) -> Iterator[str]:

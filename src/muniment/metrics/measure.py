@@ -10,7 +10,6 @@ from muniment.database.rows import fields_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.metrics import hits, tokens, writebacks
-from muniment.metrics.intervals import wilson
 from muniment.metrics.window import Rows, Window, gather
 from muniment.model.metrics import (
     AutoAccuracy,
@@ -36,6 +35,7 @@ from muniment.model.metrics import (
     Stored,
     Tally,
     mean,
+    wilson,
 )
 from muniment.pack import Pack
 from muniment.packs.store import Packs
@@ -44,40 +44,22 @@ from muniment.packs.store import Packs
 MOST_OPERATOR_DAYS = 2000
 # The statements over the window alone.
 _STATEMENTS = (
-    "metrics.captures",
-    "metrics.waiting",
-    "metrics.refusals",
-    "metrics.redactions",
-    "metrics.proposals",
-    "metrics.duplicates",
-    "metrics.promotions",
-    "metrics.retractions",
-    "metrics.recalled",
-    "metrics.erasures",
-    "metrics.told",
-    "metrics.golden",
-    "metrics.resolved",
-    "metrics.unresolved",
-    "metrics.kept",
-    "metrics.queued",
-    "metrics.audits",
-    "metrics.breakers",
-    "metrics.stored",
-    "metrics.answers",
-    "metrics.calibrations",
-    "metrics.corrections",
+    *("captures", "waiting", "refusals", "redactions", "proposals", "duplicates", "promotions", "retractions"),
+    *("recalled", "erasures", "told", "golden", "resolved", "unresolved", "kept", "queued", "audits", "breakers"),
+    *("stored", "answers", "calibrations", "corrections"),
 )
 
 
 async def measure(tx: Transaction, vault: Vault, packs: Packs, pack: Pack, since: datetime, until: datetime) -> Metrics:
     """Measure all metrics: most in one round trip, those that open sealed content in a few more."""
     window = await Window.read(tx, since, until)
-    statements = [window.statement(name) for name in _STATEMENTS]
+    statements = [window.statement(f"metrics.{name}") for name in _STATEMENTS]
     statements.append(window.statement("metrics.decided", count=MOST_OPERATOR_DAYS))
     for part in (hits, tokens, writebacks):
         statements += part.statements(window)
     found = await gather(tx, *statements)
     stored = tuple(Stored(**row) for row in found["metrics.stored"])
+    erased = found["metrics.erasures"][0]
     corrections = frozenset(row["memory_id"] for row in found["metrics.corrections"])
     return Metrics(
         tenant_id=tx.tenant_id,
@@ -101,7 +83,7 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, pack: Pack, since
         captures=_captures(window, found),
         flow=_flow(found),
         recalls=RecallMetrics(**found["metrics.recalled"][0]),
-        erasures=_erasures(found["metrics.erasures"][0]),
+        erasures=ErasureMetrics(erasures=erased["erasures"], purged=_spread(erased)),
     )
 
 
@@ -228,8 +210,3 @@ def _flow(found: Rows) -> FlowMetrics:
         promotions=tuple(PromotionTally(**row) for row in found["metrics.promotions"]),
         retractions=tuple(Tally(**row) for row in found["metrics.retractions"]),
     )
-
-
-def _erasures(row: Row) -> ErasureMetrics:
-    """How many erasures, and how long until they were purged."""
-    return ErasureMetrics(erasures=row["erasures"], purged=_spread(row))

@@ -19,7 +19,7 @@ Sample: TypeAlias = tuple[tuple[str, ...], float | None]
 # Every metric by its name: its help text, and its labels after the tenant.
 FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_window_seconds": ("Length of the window that was counted over", ()),
-    "muniment_golden_queries": ("Golden queries of the last asking, by whether they passed (MET-1)", ("passed",)),
+    "muniment_golden_queries": ("Golden queries of the last run, by whether they passed (MET-1)", ("passed",)),
     "muniment_golden_precision": ("Mean precision of golden queries (MET-1)", ()),
     "muniment_golden_recall": ("Mean recall of golden queries (MET-1)", ()),
     "muniment_golden_regression_accuracy": ("Share of golden queries that once failed which pass (MET-1)", ()),
@@ -48,7 +48,10 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_auto_accuracy_low": ("Lower end of its 95 % interval (MET-8)", ("write_class",)),
     "muniment_auto_accuracy_high": ("Upper end of its 95 % interval (MET-8)", ("write_class",)),
     "muniment_auto_samples": ("Samples of auto-promotion by what became of them (MET-8)", ("write_class", "verdict")),
-    "muniment_auto_suspended": ("1 where policy may not promote the class alone now (MET-8)", ("write_class",)),
+    "muniment_auto_suspended": (
+        "1 if policy may currently not promote the class without a person (MET-8)",
+        ("write_class",),
+    ),
     "muniment_messages": ("Messages: all, that gave a candidate, that said again what was promoted (MET-9)", ("what",)),
     "muniment_repeated_telling_ratio": ("Share of messages with a candidate that only repeat (MET-9)", ()),
     "muniment_memories": ("Live memories (MET-10)", ("tier", "write_class")),
@@ -67,12 +70,12 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_redactions": ("What was masked, by kind (RED-4)", ("kind", "write_class")),
     "muniment_proposals": ("Proposals that entered the queue", ("write_class",)),
     "muniment_duplicates": ("Proposals set aside as duplicates", ("write_class",)),
-    "muniment_promotions": ("Memories promoted, by policy alone or by a person", ("tier", "write_class", "by")),
+    "muniment_promotions": ("Memories promoted, by policy or by a person", ("tier", "write_class", "by")),
     "muniment_retractions": ("Memories withdrawn", ("reason",)),
     "muniment_recalls": ("Recalls", ()),
     "muniment_recalls_degraded": ("Recalls in which something was missing", ()),
     "muniment_recall_results_median": ("Median number of memories that a recall returned", ()),
-    "muniment_erasures": ("Erasures, and those gone from beneath too", ("state",)),
+    "muniment_erasures": ("Erasures, and those whose purge is complete", ("state",)),
     "muniment_erasure_purge_seconds": ("How long until they were", ("stat",)),
 }
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from anyio.to_thread import run_sync
@@ -50,8 +50,7 @@ class RankedCapture:
     evidence: int
 
 
-@dataclass(frozen=True)
-class Prompt:
+class Prompt(NamedTuple):
     """A compiled prompt: its query and intent, its time, budget and tokens."""
 
     query: str | None

@@ -12,9 +12,9 @@ from muniment.metrics import writebacks
 from muniment.model.context import Principal
 from muniment.model.fields import Instant
 from muniment.model.ids import make_id
+from muniment.model.inputs import VerbInput
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import VerbInput
 
 # The window by default.
 WINDOW = timedelta(days=30)
@@ -31,7 +31,7 @@ class Window(VerbInput):
 
 @verb("metrics", right="metrics", http="GET /metrics", custom_route=True)
 async def metrics(context: FabricContext, reader: Principal, request: Window) -> Metrics:
-    """Measure what the tenant's memory does and how well, over what came after `since` up to `until`.
+    """Compute the metrics of the tenant for the time after `since` up to `until`.
 
     By default the 30 days up to now. Numbers, names and ids; no content. Raises `InvalidInput` for a window that ends
     before it begins.

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
@@ -19,8 +19,7 @@ from muniment.packs.store import Packs
 AT_ONCE, UNSCANNED, NAMED = 500, 500, 1000
 
 
-@dataclass(frozen=True)
-class ScanPass:
+class ScanPass(NamedTuple):
     """One pass of the scan: its result, and the last memory that it scanned."""
 
     scan: PiiScan

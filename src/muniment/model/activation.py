@@ -1,16 +1,41 @@
-"""Which pack is in force in a tenant, since when, and what activating another would change."""
+"""Which pack is in force in a tenant, how two packs differ, and what activating another would change."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from muniment.model.fields import Artifact
-from muniment.model.pack_difference import PackDifference
+
+ChangeKind = Literal["added", "removed", "changed"]
+
+
+class RuleChange(Artifact):
+    """One rule that differs: its path (`memory_layer.classes.preference.sla`) and both values."""
+
+    path: str
+    section: str
+    kind: ChangeKind
+    before: Any = None
+    after: Any = None
+
+
+class PackDifference(Artifact):
+    """All rules in which two packs differ; `same` when they decide alike (PAC-4)."""
+
+    one: str
+    other: str
+    same: bool
+    changes: tuple[RuleChange, ...] = ()
+
+    def by_section(self) -> dict[str, tuple[RuleChange, ...]]:
+        """The changes of each section, in the order of the pack."""
+        sections = dict.fromkeys(change.section for change in self.changes)
+        return {name: tuple(one for one in self.changes if one.section == name) for name in sections}
 
 
 class Activation(Artifact):
-    """One pack put in force: by whom, when, why, and which one it followed."""
+    """The activation of a pack: by whom, when, why, and which pack it replaced."""
 
     pack: str = Field(description="the version that was put in force")
     seq: int = Field(description="the sequence number from which it decides")
@@ -25,7 +50,7 @@ class Activation(Artifact):
 
 
 class ActivationPlan(Artifact):
-    """What activating a version would change; asking changes nothing."""
+    """What activating a version would change."""
 
     pack: str
     in_force: str | None
@@ -35,7 +60,7 @@ class ActivationPlan(Artifact):
     registered_by: str
     proposals: int = Field(description="open proposals that would pass the gates again before any verdict")
     horizons_from: datetime | None = Field(
-        default=None, description="when a shorter horizon takes effect; None where none is shortened"
+        default=None, description="when a shorter horizon takes effect; none if none is shortened"
     )
     collects_memories: int = Field(default=0, description="memories whose content would be collected then")
     archives_captures: int = Field(default=0, description="captures that would go to the archive then")

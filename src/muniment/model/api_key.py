@@ -1,11 +1,11 @@
-"""API keys: the credential that a program presents, and what each one allows."""
+"""API keys and credentials: who a request comes from, and what it may do. Nothing in a request can extend it."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from muniment.model.context import BUILTIN_ROLES, PrincipalId
+from muniment.model.context import BUILTIN_ROLES, Principal, PrincipalId
 from muniment.model.fields import Artifact, Instant, Label, Name, Note, OpenName, RoleName, Source, field_error
 from muniment.model.speakers import SpeaksFor
 
@@ -54,7 +54,7 @@ class ApiKeyInput(Artifact):
         if self.user_id is not None and built_in != {"agent"}:
             raise field_error("user_id", "a key for one end user has the role agent and no other built-in one")
         if self.kind == "end_user" and self.user_id != self.principal_id:
-            raise field_error("user_id", "the key of an end user is for that user alone: expected its principal_id")
+            raise field_error("user_id", "the key of an end user is only for that user: expected its principal_id")
         if self.expires_at is not None and self.expires_in is not None:
             raise field_error("expires_at", "give a time or a length of time, not both")
         return self
@@ -92,3 +92,32 @@ class ApiKey(Artifact):
         default=None, description="why it is not accepted: the name of its principal is refused"
     )
     token: str | None = Field(default=None, repr=False)
+
+
+# What a run may see under a credential that sets no limit: the same as a run's default.
+CLEARANCE: frozenset[str] = frozenset({"PUBLIC", "INTERNAL"})
+
+
+class Credential(Artifact):
+    """What an API key or a token allows: upper limits that a run under it can only narrow (ISO-5).
+
+    One for one end user is an agent's or that user's own: another built-in role would reach past that user.
+    """
+
+    principal: Principal
+    user_id: Name | None = Field(default=None, description="the only end user that runs under it may act for")
+    clearance: Annotated[frozenset[Label], Field(max_length=64, fail_fast=True)] = CLEARANCE
+    packs: Annotated[frozenset[Name], Field(max_length=256, fail_fast=True)] | None = Field(
+        default=None, description="the only packs that runs under it may pin; none: those that the pack in force lists"
+    )
+    key_id: str | None = Field(default=None, description="of an API key; none for a token")
+    expires_at: datetime | None = None
+
+    @model_validator(mode="after")
+    def _keeps_to_its_user(self) -> Self:
+        roles = self.principal.roles
+        if self.user_id is not None and (roles & BUILTIN_ROLES != {"agent"}):
+            raise field_error("user_id", "a credential for one end user has the role agent and no other built-in one")
+        if self.principal.kind == "end_user" and self.user_id != self.principal.id:
+            raise field_error("user_id", "the credential of an end user is only for that user")
+        return self

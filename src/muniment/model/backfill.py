@@ -14,7 +14,7 @@ ItemOutcome = Literal["migrated", "merged", "dropped", "left", "refused", "held"
 
 
 class BackfillItem(Artifact):
-    """The outcome for one memory, and the reason where it was not migrated."""
+    """The outcome for one memory, and the reason if it was not migrated."""
 
     memory_id: str
     change: Change

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from muniment.model.fields import Artifact
 
-# What would become of a candidate: promoted by policy alone, seen by a person, seen for what it contradicts, and so on.
+# What would become of a candidate: promoted by policy, seen by a person, seen for what it contradicts, and so on.
 Fate = Literal["promoted", "person", "contradiction", "duplicate", "refused"]
 FATES: tuple[Fate, ...] = ("promoted", "person", "contradiction", "duplicate", "refused")
 EXAMPLES = 5

@@ -86,7 +86,7 @@ class Edge(Artifact):
 
 
 class Graph(Artifact):
-    """The entities around one, and the live memories that tie them together."""
+    """An entity, the entities around it, and the live memories that link them."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...] = ()

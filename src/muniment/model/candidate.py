@@ -25,7 +25,7 @@ class Scope(Artifact):
     qualifiers: dict[str, str] = Field(default_factory=dict)
     required: dict[str, str] = Field(
         default_factory=dict,
-        description="qualifiers that a run must give to see it, where two sides of a contradiction coexist",
+        description="qualifiers that a run must give to see it, if two sides of a contradiction coexist",
     )
 
 

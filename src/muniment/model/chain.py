@@ -7,19 +7,9 @@ from pydantic import Field, StringConstraints
 from muniment.model.fields import Artifact, TenantId
 
 BreakKind = Literal[
-    "changed",
-    "removed",
-    "inserted",
-    "reordered",
-    "batch_forged",
-    "batch_missing",
-    "chain_broken",
-    "head_mismatch",
-    "row_changed",
-    "row_added",
-    "row_removed",
-    "row_key_broken",
-]
+    "changed", "removed", "inserted", "reordered", "batch_forged", "batch_missing", "chain_broken",
+    "head_mismatch", "row_changed", "row_added", "row_removed", "row_key_broken",
+]  # fmt: skip
 _Hex = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
 _Number = Annotated[int, Field(strict=True, ge=1, le=2**62)]
 

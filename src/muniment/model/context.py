@@ -94,8 +94,7 @@ class Run(_MadeByCallers):
     pack: Name | None = None
     trace_id: OpenName | None = None
     speaks_for: SpeaksFor | None = Field(
-        default=None,
-        description="fewer tools and channels than the credential may speak for; by default all of them",
+        default=None, description="fewer tools and channels than the credential may speak for; by default all of them"
     )
 
 

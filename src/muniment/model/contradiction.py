@@ -10,17 +10,9 @@ from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Proposal
 
 Outcome = Literal[
-    "superseded",
-    "corrected",
-    "coexist",
-    "retracted",
-    "blocked",
-    "rejected",
-    "edited",
-    "duplicate",
-    "withdrawn",
-    "consent_revoked",
-]
+    "superseded", "corrected", "coexist", "retracted", "blocked", "rejected", "edited", "duplicate",
+    "withdrawn", "consent_revoked",
+]  # fmt: skip
 Side = Literal["existing", "incoming"]
 ResolutionMethod = Literal["supersede", "coexist", "retract", "block"]
 

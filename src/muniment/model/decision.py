@@ -2,24 +2,20 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from muniment.model.fields import Artifact
 
 Outcome = Literal["pass", "refuse"]
 
 
-class Reason(BaseModel):
+class Reason(Artifact):
     """A reason: a stable code and its details (ids, labels, numbers; never content)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     code: str
     detail: str = ""
 
 
-class Decision(BaseModel):
+class Decision(Artifact):
     """The outcome of one rule."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: Outcome
     reasons: tuple[Reason, ...] = ()

@@ -1,50 +1,26 @@
-"""Events: every change of state, numbered in its tenant; ids, classes, reasons and counts, never content."""
+"""Events: every change of state, numbered in its tenant, never with content; and the webhooks they are posted to."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from muniment.model.fields import Artifact
 
 EventType = Literal[
-    "memory.captured",
-    "memory.capture_read",
-    "memory.rerun",
-    "memory.refused",
-    "memory.proposed",
-    "memory.reviewed",
-    "memory.overridden",
-    "memory.promoted",
-    "memory.duplicate",
-    "memory.retracted",
-    "memory.contradiction",
-    "memory.contradiction_resolved",
-    "memory.correction",
-    "memory.consent_granted",
-    "memory.consent_revoked",
-    "memory.consent_expired",
-    "memory.erased",
-    "memory.expiring",
-    "memory.expired",
-    "memory.parked",
-    "memory.sla_breached",
-    "memory.budget_exceeded",
-    "memory.auto_promotion_suspended",
-    "memory.note",
-    "memory.pack_registered",
-    "memory.pack_activated",
-    "memory.pack_retired",
-    "memory.key_rotated",
-    "memory.clock_reset",
-    "memory.api_key_created",
-    "memory.api_key_revoked",
+    "memory.captured", "memory.capture_read", "memory.rerun", "memory.refused", "memory.proposed",
+    "memory.reviewed", "memory.overridden", "memory.promoted", "memory.duplicate", "memory.retracted",
+    "memory.contradiction", "memory.contradiction_resolved", "memory.correction", "memory.consent_granted",
+    "memory.consent_revoked", "memory.consent_expired", "memory.erased", "memory.expiring", "memory.expired",
+    "memory.parked", "memory.sla_breached", "memory.budget_exceeded", "memory.auto_promotion_suspended",
+    "memory.note", "memory.pack_registered", "memory.pack_activated", "memory.pack_retired",
+    "memory.key_rotated", "memory.clock_reset", "memory.api_key_created", "memory.api_key_revoked",
     "memory.security",
-]
+]  # fmt: skip
 
 
 class Event(Artifact):
-    """One event of a tenant's log; `seq` orders it, `n` tells apart those of one transaction."""
+    """One event of a tenant's log; `seq` orders it, `n` numbers the events of one transaction."""
 
     event_id: str
     tenant_id: str
@@ -54,3 +30,49 @@ class Event(Artifact):
     at: datetime
     actor: str
     data: dict[str, Any] = Field(default_factory=dict)
+
+
+WebhookState = Literal["active", "retrying", "parked"]
+Url = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=2048, pattern=r"^[!-~]+$")]
+
+
+class WebhookInput(Artifact):
+    """A webhook as an admin registers it; without `types` it gets every event."""
+
+    url: Url
+    types: Annotated[frozenset[EventType], Field(min_length=1, fail_fast=True)] | None = None
+
+
+class Webhook(Artifact):
+    """A webhook with its position in the log: `seq` and `n` of the last event that was delivered.
+
+    `secret` is there once, when it was made.
+    """
+
+    webhook_id: str
+    tenant_id: str
+    url: str
+    types: tuple[EventType, ...] = Field(default=(), description="empty for all types")
+    created_at: datetime
+    created_by: str
+    seq: int
+    n: int
+    state: WebhookState
+    tries: int = 0
+    next_try_at: datetime | None = None
+    parked_at: datetime | None = None
+    last_error: str | None = Field(default=None, description="a status or a short reason, never the body of the answer")
+    secret: str | None = Field(default=None, repr=False)
+
+
+class Deliveries(Artifact):
+    """The result of a delivery pass: events delivered, webhooks to retry, webhooks parked.
+
+    `more` says that there is more to post at once; `next_at` when the next try is due, at the earliest.
+    """
+
+    delivered: int = 0
+    retrying: int = 0
+    parked: int = 0
+    more: bool = False
+    next_at: datetime | None = None

@@ -9,19 +9,9 @@ from muniment.model.fields import Artifact
 from muniment.model.promoted import Ending
 
 FilterName = Literal[
-    "user",
-    "session",
-    "workflow",
-    "intent",
-    "classification",
-    "qualifiers",
-    "consent",
-    "content",
-    "promoted",
-    "retracted",
-    "expired",
-    "freshness",
-]
+    "user", "session", "workflow", "intent", "classification", "qualifiers", "consent", "content", "promoted",
+    "retracted", "expired", "freshness",
+]  # fmt: skip
 Visibility = Literal["visible", "hidden", "not_yet_promoted", "expired", "retracted", "tombstoned"]
 Missed = Literal["narrowed", "cut"]
 Why = Literal["consent", "erased", "clearance", "moved", "query_erased", "embedder"]

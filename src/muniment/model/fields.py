@@ -244,12 +244,7 @@ def build(model: type[_Model], values: Mapping[str, Any], *, within: str = "") -
 
 
 def build_many(
-    model: type[_Model],
-    models: TypeAdapter[list[_Model]],
-    values: list[Mapping[str, Any]],
-    *,
-    within: str,
-    first: int,
+    model: type[_Model], models: TypeAdapter[list[_Model]], values: list[Mapping[str, Any]], *, within: str, first: int
 ) -> list[_Model]:
     """Build many models at once; raises `InvalidInput` naming the item, counted from `first`, and the field."""
     for place, one in enumerate(values, first):
@@ -262,14 +257,16 @@ def build_many(
 
 def invalid(error: ValidationError, *, within: str = "", first: int = 0) -> InvalidInput:
     """The first error of a pydantic validation as `InvalidInput`: the field, and what was expected."""
-    details = next(_by_weight(error.errors(include_url=False, include_context=True)))
+    # An unknown field often explains a missing one (a typo), so it is reported first.
+    errors = error.errors(include_url=False, include_context=True)
+    details = min(errors, key=lambda one: one["type"] != "extra_forbidden")
     path = tuple(details["loc"])
     if path and isinstance(path[0], int):
         path = (path[0] + first, *path[1:])
-    return told(details, path, within=within)
+    return as_invalid_input(details, path, within=within)
 
 
-def told(details: ErrorDetails, path: tuple[int | str, ...], *, within: str = "") -> InvalidInput:
+def as_invalid_input(details: ErrorDetails, path: tuple[int | str, ...], *, within: str = "") -> InvalidInput:
     """One error of a pydantic validation as `InvalidInput`."""
     about = [str(details.get("ctx", {}).get("field"))] if details["type"] == "field" else []
     field = ".".join([*([within] if within else []), *_our_own(path), *about]) or None
@@ -291,28 +288,37 @@ def _our_own(path: tuple[int | str, ...]) -> Iterator[str]:
             return
 
 
-def _by_weight(errors: list[ErrorDetails]) -> Iterator[ErrorDetails]:
-    # An unknown field often explains a missing one (a typo), so it is reported first.
-    yield from sorted(errors, key=lambda e: e["type"] != "extra_forbidden")
+# Pydantic names the types of Python, such as frozenset; callers get what they would write in JSON.
+_EXPECTED = {
+    "a list": ("list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"),
+    "an object": ("dict_type", "mapping_type", "model_type", "model_attributes_type"),
+    "a whole number": ("int_type", "int_parsing", "int_from_float"),
+    "a number": ("float_type", "float_parsing"),
+    "true or false": ("bool_type", "bool_parsing"),
+    "a string": ("string_type",),
+    "a time with its zone": ("timezone_aware",),
+    "a time in ISO 8601": (
+        "datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid",
+    ),
+}  # fmt: skip
+_MESSAGES = {
+    "missing": "is required",
+    "extra_forbidden": "is not a known field",
+    "string_unicode": "holds half of a surrogate pair, which is no character",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+} | {kind: f"expected {what}" for what, kinds in _EXPECTED.items() for kind in kinds}
 
 
 def _plain(error: ErrorDetails) -> str:
     context = error.get("ctx", {})
     match error["type"]:
-        case "missing":
-            return "is required"
-        case "extra_forbidden":
-            return "is not a known field"
+        case type_ if type_ in _MESSAGES:
+            return _MESSAGES[type_]
         case "field":
             return str(context.get("message"))
         case "value_error":
             return str(context.get("error", "is not valid"))
-        case "string_type":
-            return "expected a string"
-        case "string_unicode":
-            return "holds half of a surrogate pair, which is no character"
-        case "string_too_short":
-            return "must not be empty"
         case "string_too_long" | "too_long":
             return f"is longer than {context.get('max_length')}"
         case "string_pattern_mismatch" if context.get("pattern") == _CLEAN:
@@ -321,12 +327,8 @@ def _plain(error: ErrorDetails) -> str:
             return f"does not match {context.get('pattern')}"
         case "literal_error":
             return f"expected one of {context.get('expected')}"
-        case "timezone_aware":
-            return "expected a time with its zone"
-        case "datetime_type" | "datetime_parsing" | "datetime_from_date_parsing" | "datetime_object_invalid":
-            return "expected a time in ISO 8601"
         case _:
-            return error["msg"].removeprefix("Input should be ").replace("a valid ", "a ").lower()
+            return error["msg"].replace("Input should be ", "must be ").replace("a valid ", "a ").lower()
 
 
 def _objection(name: str) -> str:

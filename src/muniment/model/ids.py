@@ -25,6 +25,11 @@ _ISSUED = re.compile(
 )
 
 
+def is_ceid(name: str) -> bool:
+    """Whether a name is that of an entity: `namespace:id`."""
+    return re.fullmatch(CEID_PATTERN, name) is not None
+
+
 def make_ids(prefix: Prefix, count: int, now: datetime) -> list[str]:
     """Make ids in ascending order: 12 hex digits of milliseconds, 16 random ones."""
     millis = int(now.timestamp() * 1000)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from datetime import date, datetime
+from math import sqrt
 from statistics import fmean
 from typing import Literal
 
 from pydantic import Field, computed_field
 
-from muniment.model.adoption import Adoption
 from muniment.model.fields import Artifact, CaptureKind, OpenName, Probability, Tier, WriteClass
 
 PiiKind = Literal["card", "iban", "phone", "email", "ip", "api_key", "national_id", "date_of_birth"]
@@ -22,6 +22,25 @@ def mean(values: Iterable[float | None]) -> float | None:
     """The mean of the values that are known; None if there are none."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
+
+
+def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
+    """The Wilson interval: the lower and upper bound of the share that `successes` of `trials` indicates.
+
+    `z` is the number of standard deviations either way, 1.96 for 95 %. Without trials the interval is 0.0 to 1.0. The
+    share itself always lies within. Raises ValueError for counts or a z that make no sense.
+    """
+    if trials < 0 or not 0 <= successes <= trials:
+        raise ValueError("successes must lie between 0 and trials")
+    if z < 0:
+        raise ValueError("z must not be negative")
+    if not trials:
+        return 0.0, 1.0
+    share = successes / trials
+    weight = 1 + z * z / trials
+    middle = (share + z * z / (2 * trials)) / weight
+    reach = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / weight
+    return max(0.0, min(share, middle - reach)), min(1.0, max(share, middle + reach))
 
 
 class Tally(Artifact):
@@ -41,7 +60,7 @@ class GoldenResult(Artifact):
 
 
 class GoldenMetrics(Artifact):
-    """The last asking of golden queries (MET-1); `regression` are those of them that had failed before."""
+    """The last run of golden queries (MET-1); `regression` counts those that once failed."""
 
     at: datetime
     queries: int
@@ -85,7 +104,7 @@ class WorkflowHits(Artifact):
 
 
 class TokenMetrics(Artifact):
-    """What compiled memory takes against raw captures in its place (MET-3), on the latest prompts of the window.
+    """How many tokens compiled memory takes compared with raw captures (MET-3), in the latest prompts of the window.
 
     `skipped` had a tokenizer that this process does not have, or a query that cannot be read any more.
     """
@@ -119,7 +138,7 @@ class PiiMetrics(Artifact):
 
 
 class PiiScan(Artifact):
-    """One pass over memories: how many, which had what, how many did not open; `done` when none is left."""
+    """One pass over memories: how many, what was found, how many could not be decrypted; `done` when none is left."""
 
     scanned: int = 0
     found: dict[str, tuple[PiiKind, ...]] = Field(default_factory=dict)
@@ -128,7 +147,7 @@ class PiiScan(Artifact):
 
 
 class Spread(Artifact):
-    """Times in seconds; none where there was nothing to measure."""
+    """Times in seconds; none if there was nothing to measure."""
 
     count: int = 0
     median: float | None = None
@@ -142,6 +161,20 @@ class ContradictionMetrics(Artifact):
     resolved: Spread = Spread()
     outcomes: tuple[Tally, ...] = ()
     open: Spread = Spread()
+
+
+class Adoption(Artifact):
+    """How many corrections there are, how many can be measured, and after how many a decision differed (COR-3)."""
+
+    corrections: int = 0
+    measured: int = 0
+    adopted: int = 0
+
+    @computed_field
+    @property
+    def share(self) -> float | None:
+        """The share of those measured; none while nothing can be measured."""
+        return share_of(self.adopted, self.measured)
 
 
 class OperatorDay(Artifact):
@@ -181,7 +214,7 @@ class QueueMetrics(Artifact):
 
 
 class AutoAccuracy(Artifact):
-    """How right policy was where it promoted a class alone (MET-8), by samples that people looked at in the window.
+    """How accurate promotion of a class by policy was (MET-8), by the samples that people checked in the window.
 
     `low` and `high` are the ends of the Wilson interval at 95 %.
     """
@@ -258,7 +291,7 @@ class ModelCalls(Artifact):
 
 
 class CurvePoint(Artifact):
-    """Claims of `raw` or more, up to the next point: how many verdicts, how many approved, what that makes of them."""
+    """Claims of at least the confidence `raw`, up to the next point: verdicts, approvals, calibrated confidence."""
 
     raw: float
     estimate: float
@@ -303,7 +336,7 @@ class RedactionTally(Artifact):
 
 
 class PromotionTally(Artifact):
-    """How many memories of a tier and class were promoted, by policy alone (`auto`) or by a person."""
+    """How many memories of a tier and class were promoted, by policy (`auto`) or by a person."""
 
     tier: Tier
     write_class: WriteClass
@@ -331,14 +364,14 @@ class RecallMetrics(Artifact):
 
 
 class ErasureMetrics(Artifact):
-    """Erasures of the window, those purged from beneath too, and how long that took."""
+    """Erasures of the window, those whose purge is complete, and how long that took."""
 
     erasures: int = 0
     purged: Spread = Spread()
 
 
 class Metrics(Artifact):
-    """The metrics of one tenant over what came after `since` up to `until`, counted at `at`."""
+    """The metrics of one tenant for the time after `since` up to `until`, computed at `at`."""
 
     tenant_id: str
     since: datetime

@@ -49,7 +49,7 @@ class PromotionDetails(Artifact):
     origin: str | None = None
     vouched: str | None = Field(
         default=None,
-        description="`user` or `tool:name` where its author may speak for that (ISO-8); otherwise unverified",
+        description="`user` or `tool:name` if its author may speak for that (ISO-8); otherwise unverified",
     )
     source: Source
     author: str

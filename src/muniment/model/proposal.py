@@ -23,35 +23,14 @@ from muniment.model.fields import (
 
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
 Action = Literal[
-    "approve",
-    "edit",
-    "reject",
-    "hold",
-    "block",
-    "duplicate",
-    "withdraw",
-    "override",
-    "assign",
-    "release",
-    "lift",
-    "resolve",
-]
+    "approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release",
+    "lift", "resolve",
+]  # fmt: skip
 ConsentCheck = Literal["passed", "not_required"]
 HumanReason = Literal[
-    "approval_mode",
-    "operator_source",
-    "user_correction",
-    "compliance_flag",
-    "sensitive",
-    "durable",
-    "low_trust",
-    "low_confidence",
-    "contradiction",
-    "budget",
-    "audit_sample",
-    "returned",
-    "suspended",
-]
+    "approval_mode", "operator_source", "user_correction", "compliance_flag", "sensitive", "durable",
+    "low_trust", "low_confidence", "contradiction", "budget", "audit_sample", "returned", "suspended",
+]  # fmt: skip
 
 # The status after a verdict; verdicts that are not listed leave the status as it is.
 STATUS_AFTER: dict[Action, Status] = {
@@ -140,7 +119,7 @@ class Proposal(Artifact):
     reopens: str | None = Field(default=None, description="the duplicate that returned when its original was retracted")
     audits: str | None = Field(
         default=None,
-        description="the memory, promoted by policy alone, that this sample asks a reviewer to check (JOB-6)",
+        description="the memory, promoted without a person, that this sample asks a reviewer to check (JOB-6)",
     )
 
 
@@ -157,7 +136,7 @@ class Submission(Artifact):
 
     @classmethod
     def of(cls, proposal: Proposal) -> "Submission":
-        """The proposal as its proposer sees it; verdicts by policy alone are not shown."""
+        """The proposal as its proposer sees it; verdicts by policy are not shown."""
         decided = any(verdict.by_kind == "operator" for verdict in proposal.verdicts)
         return cls(
             proposal_id=proposal.proposal_id,

@@ -70,7 +70,7 @@ class Preview(Artifact):
     """What a recall would return before and after a proposal's approval."""
 
     proposal_id: str
-    status: Status = Field(description="its status after the approval; its present status where it cannot be approved")
+    status: Status = Field(description="its status after the approval; its present status if it cannot be approved")
     error: str | None = Field(default=None, description="the error code that an approval would raise")
     message: str | None = None
     memory_id: str | None = Field(default=None, description="the placeholder id of the memory it would become")

@@ -14,7 +14,7 @@ USER = "user"
 
 def _bare(name: str) -> str:
     if name.startswith((TOOL, CHANNEL)):
-        raise ValueError("expected the name alone, without tool: or channel:")
+        raise ValueError("expected only the name, without tool: or channel:")
     if ALL in name and name != ALL:
         raise ValueError("expected a whole name, or * for all")
     return name
@@ -29,7 +29,7 @@ def is_only_claimed(origin: str | None, vouched: str | None) -> bool:
 
 
 class SpeaksFor(Artifact):
-    """The tools and channels that a credential may speak for; `*` stands for all. Nothing listed is none."""
+    """The tools and channels that a credential may speak for; `*` means all. By default none."""
 
     tools: _Names = Field(default=frozenset(), description="tools whose results it may submit, such as crm.lookup")
     channels: _Names = Field(

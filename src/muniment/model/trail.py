@@ -1,4 +1,4 @@
-"""A memory's provenance from its promotion back to its capture (AUD-1)."""
+"""What a memory is based on, back to its capture (AUD-1); and what a proposal is based on, for whoever decides it."""
 
 from datetime import datetime
 
@@ -36,3 +36,21 @@ class Trail(Artifact):
     recalled: Recalled = Recalled()
     prompts: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
+
+
+class Evidence(Artifact):
+    """A proposal with its capture, its versions before each edit, and the memories that the checks found."""
+
+    proposal: Proposal
+    capture: Capture | None = None
+    archive: str | None = Field(default=None, description="the archive that its capture was dropped with, if it was")
+    edits: tuple[Candidate, ...] = Field(default=(), description="its versions before each edit, oldest first")
+    contradictions: tuple[Contradiction, ...] = ()
+    memories: dict[str, PromotedMemory] = Field(
+        default_factory=dict, description="by id: what it contradicts, repeats, corrects, samples, or became"
+    )
+    consent: Consent | None = None
+    labels: tuple[str, ...] = Field(
+        default=(), description="the classifications it may be given: only the same or higher"
+    )
+    barred: str | None = Field(default=None, description="why the caller cannot approve it (REV-4)")

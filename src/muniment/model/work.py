@@ -1,10 +1,10 @@
-"""Background work: the backlog of captures, parked captures, and when the jobs ran."""
+"""Background work: the backlog of captures, parked captures, when the jobs ran, and suspended classes."""
 
 from datetime import datetime
 
 from pydantic import Field
 
-from muniment.model.fields import Artifact
+from muniment.model.fields import Artifact, WriteClass
 
 
 class Parked(Artifact):
@@ -45,3 +45,15 @@ class JobRun(Artifact):
     took: float
     failures: int = 0
     error: str | None = None
+
+
+class Breaker(Artifact):
+    """The state of a write class; open means that a person reviews everything."""
+
+    write_class: WriteClass
+    open: bool
+    at: datetime
+    by: str
+    samples: int
+    correct: int
+    low: float = Field(description="lower end of the interval around the share of correct samples")

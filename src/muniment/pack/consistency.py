@@ -118,7 +118,7 @@ def _identity(document: Any) -> Iterator[Finding]:
         if path[-1] in namespaces:
             yield path, f"{shorten(str(path[-1]))} is a namespace itself; expected a name that is not"
         if target in aliases:
-            yield path, f"{shorten(target)} is an alias itself; expected the namespace it stands for"
+            yield path, f"{shorten(target)} is an alias itself; expected the namespace that it names"
         elif namespaces and target not in namespaces:
             yield path, f"{shorten(target)} is not declared; expected one of {one_of(tuple(namespaces))}"
     for path, attribute in _mappings(document, "identity.classified_attributes.*"):

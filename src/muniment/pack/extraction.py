@@ -27,59 +27,58 @@ from muniment.pack.fields import (
     UniqueSome,
     Url,
     Word,
+    setting,
 )
 
 
 class ExtractorMatch(Section):
     """Which captures an extractor reads."""
 
-    kind: CaptureKind | None = Field(default="tool_result", description="Kind of capture; null is any.")
-    origin: ToolName | None = Field(default=None, description="Origin, such as tool:crm.lookup; null is any.")
+    kind: CaptureKind | None = setting("tool_result", "Kind of capture; null is any.")
+    origin: ToolName | None = setting(None, "Origin, such as tool:crm.lookup; null is any.")
 
 
 class FieldCondition(Section):
     """A condition on a tool's result; all tests that are set must hold."""
 
     path: JsonPath = Field(description="JSONPath to the tested value.")
-    exists: Flag | None = Field(default=None, description="Whether there is a value; null counts as none.")
-    equals: Scalar | None = Field(default=None, description="The value it must equal.")
-    one_of: Annotated[tuple[Scalar, ...], Field(max_length=256)] | None = Field(
-        default=None, description="The values of which it must equal one."
+    exists: Flag | None = setting(None, "Whether there is a value; null counts as none.")
+    equals: Scalar | None = setting(None, "The value it must equal.")
+    one_of: Annotated[tuple[Scalar, ...], Field(max_length=256)] | None = setting(
+        None, "The values of which it must equal one."
     )
-    at_least: Number | None = Field(default=None, description="The least number it may be.")
-    at_most: Number | None = Field(default=None, description="The greatest number it may be.")
+    at_least: Number | None = setting(None, "The least number it may be.")
+    at_most: Number | None = setting(None, "The greatest number it may be.")
 
 
 class FieldMap(Section):
     """One fact in a tool's JSON result: where to find it, and what it becomes."""
 
-    each: JsonPath | None = Field(
-        default=None,
-        description="JSONPath to the items of a list: the other paths begin at each of them, $$ is the root.",
+    each: JsonPath | None = setting(
+        None, "JSONPath to the items of a list: the other paths begin at each of them, $$ is the root."
     )
-    when: Annotated[tuple[FieldCondition, ...], Field(max_length=16)] = Field(
-        default=(), description="Conditions under which the fact is extracted."
+    when: Annotated[tuple[FieldCondition, ...], Field(max_length=16)] = setting(
+        (), "Conditions under which the fact is extracted."
     )
-    entity: JsonPath | None = Field(
-        default=None,
-        description="JSONPath to the entity: a CEID, or an id when namespace is given. null is the capture's subject.",
+    entity: JsonPath | None = setting(
+        None, "JSONPath to the entity: a CEID, or an id when namespace is given. null is the capture's subject."
     )
-    namespace: Namespace | None = Field(default=None, description="Put before the id found, as in customer:cus_77.")
-    predicate: PredicateOrPath | None = Field(default=None, description="The predicate, or a JSONPath to it.")
-    value: JsonPath | None = Field(default=None, description="JSONPath to the value.")
+    namespace: Namespace | None = setting(None, "Put before the id found, as in customer:cus_77.")
+    predicate: PredicateOrPath | None = setting(None, "The predicate, or a JSONPath to it.")
+    value: JsonPath | None = setting(None, "JSONPath to the value.")
     write_class: WriteClass = Field(description="Write class of the candidate.")
-    text: Template | None = Field(
-        default=None, description="The fact in words, with JSONPaths in braces; null writes it from the fields."
+    text: Template | None = setting(
+        None, "The fact in words, with JSONPaths in braces; null writes it from the fields."
     )
-    evidence: Annotated[tuple[Template, ...], Field(max_length=16)] = Field(
-        default=(), description="Evidence refs: JSONPaths, or texts with JSONPaths in braces, as in crm:{$.call_id}."
+    evidence: Annotated[tuple[Template, ...], Field(max_length=16)] = setting(
+        (), "Evidence refs: JSONPaths, or texts with JSONPaths in braces, as in crm:{$.call_id}."
     )
-    confidence: Share = Field(default=0.80, description="Raw confidence of the candidate.")
-    confidence_path: JsonPath | None = Field(
-        default=None, description="JSONPath to a raw confidence, which takes precedence over confidence."
+    confidence: Share = setting(0.80, "Raw confidence of the candidate.")
+    confidence_path: JsonPath | None = setting(
+        None, "JSONPath to a raw confidence, which takes precedence over confidence."
     )
-    classification: ClassificationName | None = Field(
-        default=None, description="Least classification of the candidate; null is the capture's own."
+    classification: ClassificationName | None = setting(
+        None, "Least classification of the candidate; null is the capture's own."
     )
 
 
@@ -88,7 +87,7 @@ class ExtractorMap(Section):
 
     name: Word = Field(description="Its name; unique in the pack.")
     version: Semver = Field(description="Its version; must change whenever its result does.")
-    match: ExtractorMatch = Field(default_factory=ExtractorMatch, description="Which captures it reads.")
+    match: ExtractorMatch = setting(ExtractorMatch, "Which captures it reads.")
     fields: Annotated[tuple[FieldMap, ...], Field(min_length=1, max_length=256)] = Field(
         description="The facts it extracts."
     )
@@ -98,37 +97,30 @@ class ModelExtraction(Section):
     """A language model that extracts facts: one of those that the server's settings name."""
 
     model: ModelName = Field(description="Its name among the server's models (MUNIMENT_MODELS).")
-    url: Url | None = Field(
-        default=None,
-        description="No longer accepted: the server's settings say where a model is. Registered packs still load.",
+    url: Url | None = setting(
+        None, "No longer accepted: the server's settings say where a model is. Registered packs still load."
     )
-    version: Semver = Field(
-        default="1.0.0", description="Must change whenever its result may: another model, other settings."
+    version: Semver = setting("1.0.0", "Must change whenever its result may: another model, other settings.")
+    kinds: UniqueSome[CaptureKind] = setting(("message",), "Kinds of capture sent to it.")
+    classifications_allowed: Unique[ClassificationName] | None = setting(
+        None, "Labels of captures sent to it; null is every label that is not sensitive."
     )
-    kinds: UniqueSome[CaptureKind] = Field(default=("message",), description="Kinds of capture sent to it.")
-    classifications_allowed: Unique[ClassificationName] | None = Field(
-        default=None,
-        description="Labels of captures sent to it; null is every label that is not sensitive.",
-    )
-    timeout: Duration = Field(default=timedelta(seconds=30), description="Longest time for a whole answer.")
-    max_tokens: TokenCount = Field(default=1024, description="Most tokens of an answer.")
-    daily_calls: PositiveCount = Field(default=1000, description="Most answers per day and tenant.")
-    confidence: Share = Field(default=0.60, description="Highest confidence the model may give a fact.")
+    timeout: Duration = setting(timedelta(seconds=30), "Longest time for a whole answer.")
+    max_tokens: TokenCount = setting(1024, "Most tokens of an answer.")
+    daily_calls: PositiveCount = setting(1000, "Most answers per day and tenant.")
+    confidence: Share = setting(0.60, "Highest confidence the model may give a fact.")
 
 
 class Extraction(Section):
     """Which extractors are on beside the field maps."""
 
-    messages: Flag = Field(default=True, description="Rules for what people say of themselves, in English.")
-    decisions: Flag = Field(default=True, description="Decisions and effects, as decision_outcome.")
-    approvals: Flag = Field(default=True, description="Approvals, as evidence_link.")
-    model: ModelExtraction | None = Field(default=None, description="A language model; null is none.")
-    plugins: Unique[Word] = Field(default=(), description="Installed plug-ins, by the names of their entry points.")
-    timeout: Duration = Field(
-        default=timedelta(seconds=60), description="Longest time any extractor may take for a capture."
-    )
-    tries: PositiveCount = Field(default=5, description="How often a capture is tried before it is parked.")
-    retry_after: Duration = Field(
-        default=timedelta(seconds=30),
-        description="Time until the second try; four times as long before each further one.",
+    messages: Flag = setting(True, "Rules for what people say of themselves, in English.")
+    decisions: Flag = setting(True, "Decisions and effects, as decision_outcome.")
+    approvals: Flag = setting(True, "Approvals, as evidence_link.")
+    model: ModelExtraction | None = setting(None, "A language model; null is none.")
+    plugins: Unique[Word] = setting((), "Installed plug-ins, by the names of their entry points.")
+    timeout: Duration = setting(timedelta(seconds=60), "Longest time any extractor may take for a capture.")
+    tries: PositiveCount = setting(5, "How often a capture is tried before it is parked.")
+    retry_after: Duration = setting(
+        timedelta(seconds=30), "Time until the second try; four times as long before each further one."
     )

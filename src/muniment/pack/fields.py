@@ -50,6 +50,12 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def setting(default: Any, description: str, **options: Any) -> Any:
+    """Declare a field with its default; a class such as a section or `dict` is called for the default."""
+    usual = {"default_factory": default} if isinstance(default, type) else {"default": default}
+    return Field(**usual, description=description, **options)
+
+
 _Item = TypeVar("_Item")
 
 

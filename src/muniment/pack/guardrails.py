@@ -14,6 +14,7 @@ from muniment.pack.fields import (
     PipelineName,
     Section,
     Word,
+    setting,
 )
 
 
@@ -21,27 +22,18 @@ class RedactionRule(Section):
     """What is looked for, what replaces it, and the classification to which it raises the candidate."""
 
     name: Word = Field(description="Its name; unique in the pack.")
-    detector: Detector | None = Field(
-        default=None,
-        description="A built-in detector; either this or pattern. url, person and location are on only if named here.",
+    detector: Detector | None = setting(
+        None, "A built-in detector; either this or pattern. url, person and location are on only if named here."
     )
-    pattern: Pattern | None = Field(
-        default=None, description="A regular expression in RE2 syntax; either this or detector."
+    pattern: Pattern | None = setting(None, "A regular expression in RE2 syntax; either this or detector.")
+    mask: Mask | None = setting(None, "What replaces it, such as [EMAIL].")
+    keep_last: KeepLast | None = setting(None, "Instead of a mask: how many of the last characters stay readable.")
+    classification: ClassificationName | None = setting(
+        None, "Label that a match raises to; null raises nothing. Left out: the lowest sensitive label."
     )
-    mask: Mask | None = Field(default=None, description="What replaces it, such as [EMAIL].")
-    keep_last: KeepLast | None = Field(
-        default=None, description="Instead of a mask: how many of the last characters stay readable."
-    )
-    classification: ClassificationName | None = Field(
-        default=None,
-        description="Label that a match raises to; null raises nothing. Left out: the lowest sensitive label.",
-    )
-    enabled: Flag = Field(
-        default=True, description="Whether it is on; false is the only way to turn a built-in detector off."
-    )
-    model: PipelineName | None = Field(
-        default=None,
-        description="For person and location: an installed spaCy pipeline, or the path of one; null is en_core_web_sm.",
+    enabled: Flag = setting(True, "Whether it is on; false is the only way to turn a built-in detector off.")
+    model: PipelineName | None = setting(
+        None, "For person and location: an installed spaCy pipeline, or the path of one; null is en_core_web_sm."
     )
 
 
@@ -62,10 +54,8 @@ BUILTIN_RULES: tuple[RedactionRule, ...] = tuple(
 class Guardrails(Section):
     """The redaction rules."""
 
-    redaction_rules: tuple[RedactionRule, ...] = Field(
-        default=(),
-        validate_default=True,
-        description="Applied in order. A built-in detector that no rule names stays on, after these.",
+    redaction_rules: tuple[RedactionRule, ...] = setting(
+        (), "Applied in order. A built-in detector that no rule names stays on, after these.", validate_default=True
     )
 
     @field_validator("redaction_rules")
@@ -79,7 +69,7 @@ class Guardrails(Section):
 class PolicyLayer(Section):
     """What is masked before a candidate is stored; the sealed capture keeps the original."""
 
-    guardrails: Guardrails = Field(default_factory=Guardrails, description="Redaction.")
+    guardrails: Guardrails = setting(Guardrails, "Redaction.")
 
 
 def raise_rules_to(layer: PolicyLayer, label: str | None) -> PolicyLayer:

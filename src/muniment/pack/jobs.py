@@ -2,26 +2,24 @@
 
 from datetime import timedelta
 
-from pydantic import Field
-
 from muniment.pack.durations import Duration
-from muniment.pack.fields import Section
+from muniment.pack.fields import Section, setting
 
 
 class Schedule(Section):
     """Pause between two runs of a job in a tenant; null turns it off. The first three run only after new events."""
 
-    consolidate: Duration | None = Field(default=timedelta(seconds=2), description="Captures to candidates (JOB-1).")
-    deliver: Duration | None = Field(default=timedelta(seconds=2), description="Events to webhooks (EVT-1).")
-    seal: Duration | None = Field(default=timedelta(minutes=1), description="Audit batches (JOB-9).")
-    sweep: Duration | None = Field(default=timedelta(minutes=1), description="Consents that have ended (JOB-3).")
-    purge: Duration | None = Field(default=timedelta(minutes=1), description="Remains of erased data (ERA-3).")
-    alert: Duration | None = Field(default=timedelta(minutes=5), description="Alerts (JOB-7).")
-    sample: Duration | None = Field(default=timedelta(minutes=10), description="Sample audit and breakers (JOB-6).")
-    budget: Duration | None = Field(default=timedelta(minutes=10), description="Promotions over budget (JOB-10).")
-    backfill: Duration | None = Field(default=timedelta(minutes=1), description="Ontology backfill (JOB-8).")
-    embed: Duration | None = Field(default=timedelta(minutes=10), description="A change of embedder (JOB-11).")
-    expire: Duration | None = Field(default=timedelta(hours=1), description="Expiry and collection (JOB-2).")
-    calibrate: Duration | None = Field(default=timedelta(hours=6), description="Calibration of sources (JOB-5).")
-    scan: Duration | None = Field(default=timedelta(hours=1), description="Personal data left unmasked (MET-4).")
-    compact: Duration | None = Field(default=timedelta(days=1), description="Captures to archives (JOB-4).")
+    consolidate: Duration | None = setting(timedelta(seconds=2), "Captures to candidates (JOB-1).")
+    deliver: Duration | None = setting(timedelta(seconds=2), "Events to webhooks (EVT-1).")
+    seal: Duration | None = setting(timedelta(minutes=1), "Audit batches (JOB-9).")
+    sweep: Duration | None = setting(timedelta(minutes=1), "Consents that have ended (JOB-3).")
+    purge: Duration | None = setting(timedelta(minutes=1), "Remains of erased data (ERA-3).")
+    alert: Duration | None = setting(timedelta(minutes=5), "Alerts (JOB-7).")
+    sample: Duration | None = setting(timedelta(minutes=10), "Sample audit and breakers (JOB-6).")
+    budget: Duration | None = setting(timedelta(minutes=10), "Promotions over budget (JOB-10).")
+    backfill: Duration | None = setting(timedelta(minutes=1), "Ontology backfill (JOB-8).")
+    embed: Duration | None = setting(timedelta(minutes=10), "A change of embedder (JOB-11).")
+    expire: Duration | None = setting(timedelta(hours=1), "Expiry and collection (JOB-2).")
+    calibrate: Duration | None = setting(timedelta(hours=6), "Calibration of sources (JOB-5).")
+    scan: Duration | None = setting(timedelta(hours=1), "Personal data left unmasked (MET-4).")
+    compact: Duration | None = setting(timedelta(days=1), "Captures to archives (JOB-4).")

@@ -36,7 +36,7 @@ def compiled_path(path: str) -> JSONPath:
             case Filter():
                 filters += 1
             case RootFilterQuery():
-                raise ValueError("expected a filter that looks at @ alone, not at $")
+                raise ValueError("expected a filter that uses only @, not $")
             case FunctionExtension(name=name) if name in _EXPRESSIONS:
                 raise ValueError(f"expected a filter without {name}()")
             case tuple():

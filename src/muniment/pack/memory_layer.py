@@ -24,6 +24,7 @@ from muniment.pack.fields import (
     ToolName,
     Unique,
     Weight,
+    setting,
     with_defaults,
 )
 from muniment.pack.jobs import Schedule
@@ -50,16 +51,16 @@ _CAPTURES_STAY: dict[CaptureKind, timedelta | None] = dict.fromkeys(get_args(Cap
 class TierWhen(Section):
     """The conditions of a routing rule; all that are set must hold, and none set matches everything."""
 
-    source: Source | None = Field(default=None, description="The source of the capture.")
-    write_class: WriteClass | None = Field(default=None, description="Its write class.")
-    intent: IntentPattern | None = Field(default=None, description="Its intent: this one or one under it.")
-    sensitive: Flag | None = Field(default=None, description="Whether its classification is sensitive.")
+    source: Source | None = setting(None, "The source of the capture.")
+    write_class: WriteClass | None = setting(None, "Its write class.")
+    intent: IntentPattern | None = setting(None, "Its intent: this one or one under it.")
+    sensitive: Flag | None = setting(None, "Whether its classification is sensitive.")
 
 
 class TierRule(Section):
     """One rule of the routing table; the first that matches decides the tier."""
 
-    when: TierWhen = Field(default_factory=TierWhen, description="Its conditions; none matches everything.")
+    when: TierWhen = setting(TierWhen, "Its conditions; none matches everything.")
     tier: Tier = Field(description="The tier of what matches.")
 
 
@@ -77,84 +78,75 @@ TIER_ROUTING: tuple[TierRule, ...] = (
 class PriorityPolicy(Section):
     """Priority by source, plus a share for each evidence ref, at most 1 in all."""
 
-    operator: Share = Field(default=0.9, description="Base for an operator's capture.")
-    system: Share = Field(default=0.7, description="Base for the system's capture.")
-    agent: Share = Field(default=0.5, description="Base for an agent's capture.")
-    per_evidence: Share = Field(default=0.05, description="Added for each evidence ref.")
-    evidence_max: Share = Field(default=0.3, description="Most that all evidence refs add together.")
+    operator: Share = setting(0.9, "Base for an operator's capture.")
+    system: Share = setting(0.7, "Base for the system's capture.")
+    agent: Share = setting(0.5, "Base for an agent's capture.")
+    per_evidence: Share = setting(0.05, "Added for each evidence ref.")
+    evidence_max: Share = setting(0.3, "Most that all evidence refs add together.")
 
 
 class MemoryPolicy(Section):
     """Where a promoted memory goes, how long it lives there, and how much it weighs."""
 
-    tier_routing: Annotated[tuple[TierRule, ...], Field(min_length=1, max_length=256)] = Field(
-        default=TIER_ROUTING,
-        description="The first rule that matches decides the tier; the last must match everything.",
+    tier_routing: Annotated[tuple[TierRule, ...], Field(min_length=1, max_length=256)] = setting(
+        TIER_ROUTING, "The first rule that matches decides the tier; the last must match everything."
     )
-    ttl: Annotated[dict[Tier, Duration | None], with_defaults(TTL)] = Field(
-        default=TTL,
-        description="Lifetime of a memory by tier; null is no end. A tier left out keeps its default.",
+    ttl: Annotated[dict[Tier, Duration | None], with_defaults(TTL)] = setting(
+        TTL, "Lifetime of a memory by tier; null is no end. A tier left out keeps its default."
     )
-    priority: PriorityPolicy = Field(default_factory=PriorityPolicy, description="Default priority of a memory.")
+    priority: PriorityPolicy = setting(PriorityPolicy, "Default priority of a memory.")
 
 
 class StatementConfidence(Section):
     """Raw confidence of a plain-text statement by its source."""
 
-    operator: Share = Field(default=0.95, description="From an operator.")
-    system: Share = Field(default=0.85, description="From the system.")
-    agent: Share = Field(default=0.60, description="From an agent.")
+    operator: Share = setting(0.95, "From an operator.")
+    system: Share = setting(0.85, "From the system.")
+    agent: Share = setting(0.60, "From an agent.")
 
 
 class PromotionThresholds(Section):
     """The thresholds between a candidate and its promotion."""
 
-    confidence_floor: Share = Field(default=0.30, description="A candidate below it is refused.")
-    auto_confidence: Share = Field(
-        default=0.90, description="Calibrated confidence required for auto-promotion where the class sets none."
+    confidence_floor: Share = setting(0.30, "A candidate below it is refused.")
+    auto_confidence: Share = setting(0.90, "Calibrated confidence required for auto-promotion, if the class sets none.")
+    uncalibrated_cap: Share = setting(
+        0.80, "Most that a source without history can claim; below every auto-promotion threshold."
     )
-    uncalibrated_cap: Share = Field(
-        default=0.80,
-        description="Most that a source without history can claim; below every auto-promotion threshold.",
+    statement_confidence: StatementConfidence = setting(
+        StatementConfidence, "Raw confidence of plain statements by source."
     )
-    statement_confidence: StatementConfidence = Field(
-        default_factory=StatementConfidence, description="Raw confidence of plain statements by source."
+    calibrate_from: PositiveCount = setting(
+        20, "Verdicts of people on a source that are needed to calibrate its confidence."
     )
-    calibrate_from: PositiveCount = Field(
-        default=20, description="Verdicts of people on a source that are needed to calibrate its confidence."
-    )
-    calibrate_over: Duration = Field(default=timedelta(days=180), description="How far back verdicts count.")
-    sensitive_sla: Duration = Field(
-        default=timedelta(hours=24),
-        description="Time to review sensitive proposals, where shorter than that of their class.",
+    calibrate_over: Duration = setting(timedelta(days=180), "How far back verdicts count.")
+    sensitive_sla: Duration = setting(
+        timedelta(hours=24), "Time to review sensitive proposals, if shorter than that of their class."
     )
 
 
 class RecallWeights(Section):
     """How much each part of a score counts; the parts are added, so only their proportions matter."""
 
-    vector: Weight = Field(default=1.0, description="Similarity of meaning to the query.")
-    words: Weight = Field(default=1.0, description="Words shared with the query.")
-    priority: Weight = Field(default=0.1, description="The memory's priority.")
-    recency: Weight = Field(default=0.05, description="How recent it is.")
-    confidence: Weight = Field(default=0.05, description="Its calibrated confidence.")
-    intent: Weight = Field(default=0.05, description="Nearness of its intent to the run's.")
-    entity: Weight = Field(default=0.2, description="Whether it is about a requested entity.")
+    vector: Weight = setting(1.0, "Similarity of meaning to the query.")
+    words: Weight = setting(1.0, "Words shared with the query.")
+    priority: Weight = setting(0.1, "The memory's priority.")
+    recency: Weight = setting(0.05, "How recent it is.")
+    confidence: Weight = setting(0.05, "Its calibrated confidence.")
+    intent: Weight = setting(0.05, "Nearness of its intent to the run's.")
+    entity: Weight = setting(0.2, "Whether it is about a requested entity.")
 
 
 class RecallPolicy(Section):
     """How many memories a recall returns, of what age and confidence, in what order."""
 
-    max_recalls: RecallCount = Field(default=8, description="Most records of one recall.")
-    freshness: Annotated[dict[Tier, Duration | None], with_defaults(_NO_WINDOW)] = Field(
-        default=_NO_WINDOW,
-        description="Greatest age at which a memory of the tier is recalled; null or left out: any age.",
+    max_recalls: RecallCount = setting(8, "Most records of one recall.")
+    freshness: Annotated[dict[Tier, Duration | None], with_defaults(_NO_WINDOW)] = setting(
+        _NO_WINDOW, "Greatest age at which a memory of the tier is recalled; null or left out: any age."
     )
-    confidence: Share = Field(default=0.50, description="Records below it are returned separately, as low_confidence.")
-    weights: RecallWeights = Field(default_factory=RecallWeights, description="Weights of the score's parts.")
-    recency_half_life: Duration = Field(
-        default=timedelta(days=90), description="Age at which the recency part of a score is halved."
-    )
+    confidence: Share = setting(0.50, "Records below it are returned separately, as low_confidence.")
+    weights: RecallWeights = setting(RecallWeights, "Weights of the score's parts.")
+    recency_half_life: Duration = setting(timedelta(days=90), "Age at which the recency part of a score is halved.")
 
 
 class Thresholds(Section):
@@ -173,18 +165,15 @@ MEASURED: dict[str, Thresholds] = {
 class ContradictionPolicy(Section):
     """When two facts contradict each other, and what happens to them without a resolution."""
 
-    unresolved: Unresolved = Field(
-        default="mark_both",
-        description="What an approval without a resolution does: mark_both, hold or block.",
+    unresolved: Unresolved = setting(
+        "mark_both", "What an approval without a resolution does: mark_both, hold or block."
     )
-    similarity: Share = Field(default=0.85, description="Neighbour threshold for an embedder without a measured one.")
-    duplicate_similarity: Share = Field(
-        default=0.94, description="Duplicate threshold for an embedder without a measured one."
+    similarity: Share = setting(0.85, "Neighbour threshold for an embedder without a measured one.")
+    duplicate_similarity: Share = setting(0.94, "Duplicate threshold for an embedder without a measured one.")
+    embedders: Annotated[dict[EmbedderName, Thresholds], with_defaults(MEASURED)] = setting(
+        MEASURED, "The thresholds measured for an embedder, by its name and version."
     )
-    embedders: Annotated[dict[EmbedderName, Thresholds], with_defaults(MEASURED)] = Field(
-        default=MEASURED, description="The thresholds measured for an embedder, by its name and version."
-    )
-    margin: Share = Field(default=0.15, description="Margin of an auto_resolve that sets none.")
+    margin: Share = setting(0.15, "Margin of an auto_resolve that sets none.")
 
     def thresholds_for(self, embedder: str) -> Thresholds:
         """The thresholds measured for the embedder, else those for any."""
@@ -195,138 +184,121 @@ class ContradictionPolicy(Section):
 class ConsentPolicy(Section):
     """Settings of consent."""
 
-    revocation_note_limit: PositiveCount = Field(
-        default=100, description="A revocation that removes more memories than this also emits a note."
+    revocation_note_limit: PositiveCount = setting(
+        100, "A revocation that removes more memories than this also emits a note."
     )
 
 
 class SourceTrust(Section):
     """Trust by source class."""
 
-    operator: Share = Field(default=1.0, description="An operator.")
-    system: Share = Field(default=0.9, description="The system.")
-    tool: Share = Field(default=0.7, description="A tool that is not in trust.tools.")
-    agent: Share = Field(default=0.6, description="An agent.")
-    end_user: Share = Field(default=0.5, description="An end user.")
+    operator: Share = setting(1.0, "An operator.")
+    system: Share = setting(0.9, "The system.")
+    tool: Share = setting(0.7, "A tool that is not in trust.tools.")
+    agent: Share = setting(0.6, "An agent.")
+    end_user: Share = setting(0.5, "An end user.")
 
 
 class TrustPolicy(Section):
     """How far each source is believed."""
 
-    floor: Share = Field(default=0.40, description="Below it only a person can promote a candidate.")
-    sources: SourceTrust = Field(default_factory=SourceTrust, description="Initial trust by source.")
-    tools: dict[ToolName, Share] = Field(
-        default_factory=dict, description="Trust of single tools by name, such as crm.lookup."
-    )
-    instruction_penalty: Share = Field(
-        default=0.70, description="Subtracted when the content addresses the model instead of stating a fact."
+    floor: Share = setting(0.40, "Below it only a person can promote a candidate.")
+    sources: SourceTrust = setting(SourceTrust, "Initial trust by source.")
+    tools: dict[ToolName, Share] = setting(dict, "Trust of single tools by name, such as crm.lookup.")
+    instruction_penalty: Share = setting(
+        0.70, "Subtracted when the content addresses the model instead of stating a fact."
     )
 
 
 class RejectionPolicy(Section):
     """How long a rejection is remembered."""
 
-    remember: Duration = Field(default=timedelta(days=180), description="How long the same fact is refused again.")
+    remember: Duration = setting(timedelta(days=180), "How long the same fact is refused again.")
 
 
 class RetentionPolicy(Section):
     """How far back the past can be replayed, and when captures move to the archive."""
 
-    replay_horizon: Duration = Field(
-        default=timedelta(days=90),
-        description="Nothing inside it is collected, so any moment of it can be replayed.",
+    replay_horizon: Duration = setting(
+        timedelta(days=90), "Nothing inside it is collected, so any moment of it can be replayed."
     )
-    captures: Annotated[dict[CaptureKind, Duration | None], with_defaults(_CAPTURES_STAY)] = Field(
-        default=_CAPTURES_STAY,
-        description="Age at which captures of a kind go to the archive; null or left out: they stay.",
+    captures: Annotated[dict[CaptureKind, Duration | None], with_defaults(_CAPTURES_STAY)] = setting(
+        _CAPTURES_STAY, "Age at which captures of a kind go to the archive; null or left out: they stay."
     )
-    archives: Duration | None = Field(
-        default=None, description="Age at which an archive is dropped, counted from its last capture; null is never."
+    archives: Duration | None = setting(
+        None, "Age at which an archive is dropped, counted from its last capture; null is never."
     )
 
 
 class Budget(Section):
     """How much may be promoted; at the limit new promotions wait in the queue."""
 
-    tier: Tier | None = Field(default=None, description="The tier it counts; null is all.")
-    write_class: WriteClass | None = Field(default=None, description="The write class it counts; null is all.")
-    records: PositiveCount | None = Field(default=None, description="Most live memories.")
-    bytes: PositiveCount | None = Field(default=None, description="Most bytes of live memories.")
+    tier: Tier | None = setting(None, "The tier it counts; null is all.")
+    write_class: WriteClass | None = setting(None, "The write class it counts; null is all.")
+    records: PositiveCount | None = setting(None, "Most live memories.")
+    bytes: PositiveCount | None = setting(None, "Most bytes of live memories.")
 
 
 class AuditPolicy(Section):
     """The sample audit of what was promoted without a person."""
 
-    sample_share: Share = Field(default=0.05, description="Share of auto-promoted memories that reviewers see.")
-    floor: Share = Field(
-        default=0.95, description="Auto-promotion stops when the lower bound of its measured accuracy falls below this."
-    )
-    min_samples: PositiveCount = Field(default=30, description="Samples that are needed before the floor applies.")
+    sample_share: Share = setting(0.05, "Share of auto-promoted memories that reviewers see.")
+    floor: Share = setting(0.95, "Auto-promotion stops when the lower bound of its measured accuracy falls below this.")
+    min_samples: PositiveCount = setting(30, "Samples that are needed before the floor applies.")
 
 
 class AlertPolicy(Section):
     """When the fabric raises an alert."""
 
-    contradictions: PositiveCount = Field(default=20, description="Open contradictions that raise an alert.")
-    expiring_within: Annotated[dict[Tier, Duration | None], with_defaults(_EXPIRING)] = Field(
-        default=_EXPIRING, description="How long before its end a memory is reported, by tier; null is never."
+    contradictions: PositiveCount = setting(20, "Open contradictions that raise an alert.")
+    expiring_within: Annotated[dict[Tier, Duration | None], with_defaults(_EXPIRING)] = setting(
+        _EXPIRING, "How long before its end a memory is reported, by tier; null is never."
     )
-    budget_share: Share = Field(default=0.90, description="Share of a budget that raises an alert.")
+    budget_share: Share = setting(0.90, "Share of a budget that raises an alert.")
 
 
 class FlagRule(Section):
     """Facts that a person must review in any case: on a predicate, with a text, or both."""
 
-    predicate: PredicatePattern | None = Field(
-        default=None, description="The predicate, or its beginning and a *; left out: any, and plain statements."
+    predicate: PredicatePattern | None = setting(
+        None, "The predicate, or its beginning and a *; left out: any, and plain statements."
     )
-    pattern: Pattern | None = Field(
-        default=None,
-        description="A regular expression in RE2 syntax, searched in the redacted text and value.",
+    pattern: Pattern | None = setting(
+        None, "A regular expression in RE2 syntax, searched in the redacted text and value."
     )
-    label: ClassificationName | None = Field(default=None, description="Least classification of what matches.")
+    label: ClassificationName | None = setting(None, "Least classification of what matches.")
 
 
 class MemoryLayer(Section):
     """What may be written, who decides on it, how long it lives, how it is recalled."""
 
-    write_classes_allowed: Unique[WriteClass] = Field(
-        default=WRITE_CLASSES, description="Write classes that pass the allow-list."
+    write_classes_allowed: Unique[WriteClass] = setting(WRITE_CLASSES, "Write classes that pass the allow-list.")
+    statements_from: Unique[CaptureKind] = setting(
+        ("statement",), "Kinds of capture whose plain text is taken as a statement."
     )
-    statements_from: Unique[CaptureKind] = Field(
-        default=("statement",), description="Kinds of capture whose plain text is taken as a statement."
-    )
-    memory_policy: MemoryPolicy = Field(default_factory=MemoryPolicy, description="Tiers, lifetimes, priority.")
-    promotion_thresholds: PromotionThresholds = Field(
-        default_factory=PromotionThresholds, description="Thresholds of confidence."
-    )
-    recall_policy: RecallPolicy = Field(default_factory=RecallPolicy, description="What a recall returns.")
-    contradiction: ContradictionPolicy = Field(
-        default_factory=ContradictionPolicy, description="What happens to facts that contradict each other."
+    memory_policy: MemoryPolicy = setting(MemoryPolicy, "Tiers, lifetimes, priority.")
+    promotion_thresholds: PromotionThresholds = setting(PromotionThresholds, "Thresholds of confidence.")
+    recall_policy: RecallPolicy = setting(RecallPolicy, "What a recall returns.")
+    contradiction: ContradictionPolicy = setting(
+        ContradictionPolicy, "What happens to facts that contradict each other."
     )
     # INVARIANT: after promotion_thresholds and contradiction, whose numbers its validator uses.
-    classes: dict[WriteClass, ClassPolicy] = Field(
-        default_factory=dict,
-        validate_default=True,
-        description="Policy by write class; a class left out has the defaults.",
+    classes: dict[WriteClass, ClassPolicy] = setting(
+        dict, "Policy by write class; a class left out has the defaults.", validate_default=True
     )
-    consent: ConsentPolicy = Field(default_factory=ConsentPolicy, description="Consent.")
-    trust: TrustPolicy = Field(default_factory=TrustPolicy, description="Trust by source.")
-    flag_for_review: Annotated[tuple[FlagRule, ...], Field(max_length=256)] = Field(
-        default=(), description="Facts that are never promoted without a person, with the reason compliance_flag."
+    consent: ConsentPolicy = setting(ConsentPolicy, "Consent.")
+    trust: TrustPolicy = setting(TrustPolicy, "Trust by source.")
+    flag_for_review: Annotated[tuple[FlagRule, ...], Field(max_length=256)] = setting(
+        (), "Facts that are never promoted without a person, with the reason compliance_flag."
     )
-    rejections: RejectionPolicy = Field(default_factory=RejectionPolicy, description="Memory of rejections.")
-    retention: RetentionPolicy = Field(default_factory=RetentionPolicy, description="Replay horizon and archive.")
-    budgets: Annotated[tuple[Budget, ...], Field(max_length=256)] = Field(
-        default=(), description="Limits per tier and class."
-    )
-    extractors: Annotated[tuple[ExtractorMap, ...], Field(max_length=256)] = Field(
-        default=(), description="Declarative extractors."
-    )
-    extraction: Extraction = Field(default_factory=Extraction, description="The other extractors.")
-    audit: AuditPolicy = Field(default_factory=AuditPolicy, description="Sample audit of auto-promotion.")
-    jobs: Schedule = Field(default_factory=Schedule, description="How often jobs run.")
-    alerts: AlertPolicy = Field(default_factory=AlertPolicy, description="Alerts.")
+    rejections: RejectionPolicy = setting(RejectionPolicy, "Memory of rejections.")
+    retention: RetentionPolicy = setting(RetentionPolicy, "Replay horizon and archive.")
+    budgets: Annotated[tuple[Budget, ...], Field(max_length=256)] = setting((), "Limits per tier and class.")
+    extractors: Annotated[tuple[ExtractorMap, ...], Field(max_length=256)] = setting((), "Declarative extractors.")
+    extraction: Extraction = setting(Extraction, "The other extractors.")
+    audit: AuditPolicy = setting(AuditPolicy, "Sample audit of auto-promotion.")
+    jobs: Schedule = setting(Schedule, "How often jobs run.")
+    alerts: AlertPolicy = setting(AlertPolicy, "Alerts.")
 
     @field_validator("classes")
     @classmethod

@@ -31,6 +31,7 @@ from muniment.pack.fields import (
     Section,
     Semver,
     Unique,
+    setting,
     with_defaults,
 )
 from muniment.pack.guardrails import PolicyLayer, raise_rules_to
@@ -49,17 +50,14 @@ class PackMeta(Section):
 
     id: PackId = Field(description="Name of the pack.")
     version: Semver = Field(description="Version of the pack: MAJOR.MINOR.PATCH, in quotes where YAML sees a number.")
-    ontology_version: OntologyVersion = Field(
-        default="1.0.0",
-        description="Version of the ontology; captures record it, and a backfill runs when it changes.",
+    ontology_version: OntologyVersion = setting(
+        "1.0.0", "Version of the ontology; captures record it, and a backfill runs when it changes."
     )
-    may_pin: Unique[PackRef] = Field(
-        default=(),
-        description="Versions, such as acme@1.2.0, that runs may pin for recall and compile while this is in force.",
+    may_pin: Unique[PackRef] = setting(
+        (), "Versions, such as acme@1.2.0, that runs may pin for recall and compile while this is in force."
     )
-    activation: Activation = Field(
-        default="one_person",
-        description="Who puts it, or another in its place, in force: any admin, or one who did not register it.",
+    activation: Activation = setting(
+        "one_person", "Who puts it, or another in its place, in force: any admin, or one who did not register it."
     )
 
 
@@ -67,7 +65,7 @@ class Classification(Section):
     """One label of the rising order."""
 
     name: ClassificationName = Field(description="The label.")
-    sensitive: Flag = Field(default=False, description="Whether it needs consent and a named approver.")
+    sensitive: Flag = setting(False, "Whether it needs consent and a named approver.")
 
 
 CLASSIFICATIONS: tuple[Classification, ...] = tuple(
@@ -78,8 +76,8 @@ CLASSIFICATIONS: tuple[Classification, ...] = tuple(
 class RoleRule(Section):
     """What a role is cleared for."""
 
-    classifications_allowed: Unique[ClassificationName] | None = Field(
-        default=None, description="Classifications a run in this role may recall; null is all that the pack declares."
+    classifications_allowed: Unique[ClassificationName] | None = setting(
+        None, "Classifications a run in this role may recall; null is all that the pack declares."
     )
 
 
@@ -92,44 +90,41 @@ ROLES: dict[str, RoleRule] = dict.fromkeys(
 class ClassifiedAttribute(Section):
     """How an attribute of that name is classified and masked in any value."""
 
-    label: ClassificationName | None = Field(default=None, description="Least classification of what holds it.")
-    mask: Mask | None = Field(default=None, description="What stands in its place, such as [NAME].")
-    keep_last: KeepLast | None = Field(
-        default=None, description="Instead of a mask: how many last characters stay readable."
-    )
+    label: ClassificationName | None = setting(None, "Least classification of what holds it.")
+    mask: Mask | None = setting(None, "What replaces it, such as [NAME].")
+    keep_last: KeepLast | None = setting(None, "Instead of a mask: how many last characters stay readable.")
 
 
 class Identity(Section):
     """Whom facts can be about, and which of their attributes are classified."""
 
-    namespaces: Unique[Namespace] = Field(default=(), description="Namespaces an entity may have; none listed is any.")
-    aliases: dict[Namespace, Namespace] = Field(
-        default_factory=dict, description="Other names of namespaces: alias to the namespace it stands for."
+    namespaces: Unique[Namespace] = setting((), "Namespaces an entity may have; none listed is any.")
+    aliases: dict[Namespace, Namespace] = setting(
+        dict, "Other names of namespaces, each with the namespace that it means."
     )
-    user_namespace: Namespace = Field(
-        default="user",
-        description="Namespace of end users: what was captured with a user and no subject is about namespace:user_id.",
+    user_namespace: Namespace = setting(
+        "user", "Namespace of end users: what was captured with a user and no subject is about namespace:user_id."
     )
-    classified_attributes: dict[Attribute, ClassifiedAttribute] = Field(
-        default_factory=dict, description="Attributes that are classified or masked by name."
+    classified_attributes: dict[Attribute, ClassifiedAttribute] = setting(
+        dict, "Attributes that are classified or masked by name."
     )
 
 
 class Predicate(Section):
     """What is known of a predicate."""
 
-    cardinality: Cardinality = Field(default="one", description="Whether an entity has one value of it, or many.")
-    type: ValueType = Field(default="any", description="What its value is.")
-    label: ClassificationName | None = Field(default=None, description="Least classification of its facts.")
-    renamed_from: Unique[PredicateWord] = Field(default=(), description="Names it had in earlier ontology versions.")
+    cardinality: Cardinality = setting("one", "Whether an entity has one value of it, or many.")
+    type: ValueType = setting("any", "What its value is.")
+    label: ClassificationName | None = setting(None, "Least classification of its facts.")
+    renamed_from: Unique[PredicateWord] = setting((), "Names it had in earlier ontology versions.")
 
 
 class Ontology(Section):
     """The predicates; one that is not declared holds one value of any type."""
 
-    predicates: dict[PredicateWord, Predicate] = Field(default_factory=dict, description="Declared predicates by name.")
-    dropped: Unique[PredicateWord] = Field(
-        default=(), description="Predicates of earlier versions that are no more; a backfill withdraws their facts."
+    predicates: dict[PredicateWord, Predicate] = setting(dict, "Declared predicates by name.")
+    dropped: Unique[PredicateWord] = setting(
+        (), "Predicates of earlier versions that are no more; a backfill withdraws their facts."
     )
 
 
@@ -137,20 +132,17 @@ class Pack(Section):
     """The policy document under which everything is decided. Packs with equal digests decide alike."""
 
     meta: PackMeta = Field(alias="pack_meta", description="Name and version of the pack.")
-    classifications: Annotated[tuple[Classification, ...], Field(min_length=1, max_length=64)] = Field(
-        default=CLASSIFICATIONS, description="Labels in rising order."
+    classifications: Annotated[tuple[Classification, ...], Field(min_length=1, max_length=64)] = setting(
+        CLASSIFICATIONS, "Labels in rising order."
     )
-    roles: Annotated[dict[RoleName, RoleRule], with_defaults(ROLES)] = Field(
-        default=ROLES,
-        description="Clearance by role. The six built-in roles always exist; left out, they see all labels.",
+    roles: Annotated[dict[RoleName, RoleRule], with_defaults(ROLES)] = setting(
+        ROLES, "Clearance by role. The six built-in roles always exist; left out, they see all labels."
     )
-    identity: Identity = Field(default_factory=Identity, description="Entities and their attributes.")
-    ontology: Ontology = Field(default_factory=Ontology, description="Predicates.")
-    memory_layer: MemoryLayer = Field(default_factory=MemoryLayer, description="Writing, promotion, recall.")
+    identity: Identity = setting(Identity, "Entities and their attributes.")
+    ontology: Ontology = setting(Ontology, "Predicates.")
+    memory_layer: MemoryLayer = setting(MemoryLayer, "Writing, promotion, recall.")
     # INVARIANT: after classifications, whose lowest sensitive label its validator uses.
-    policy_layer: PolicyLayer = Field(
-        default_factory=PolicyLayer, validate_default=True, description="Guardrails: what is masked."
-    )
+    policy_layer: PolicyLayer = setting(PolicyLayer, "Guardrails: what is masked.", validate_default=True)
 
     @field_validator("policy_layer")
     @classmethod

@@ -3,8 +3,6 @@
 from datetime import timedelta
 from typing import Literal
 
-from pydantic import Field
-
 from muniment.model.fields import WriteClass
 from muniment.pack.durations import Duration
 from muniment.pack.fields import (
@@ -17,6 +15,7 @@ from muniment.pack.fields import (
     Section,
     Share,
     UniqueSome,
+    setting,
 )
 
 Risk = Literal["low", "high"]
@@ -30,51 +29,41 @@ CLASS_SLA = {name: timedelta(hours=4 if name == "correction" else 72) for name i
 class AutoPromotion(Section):
     """Allows promotion without a person, if everything else allows it too."""
 
-    threshold: Share = Field(
-        default=0.90,
-        description="Calibrated confidence it requires. Left out: promotion_thresholds.auto_confidence.",
+    threshold: Share = setting(
+        0.90, "Calibrated confidence it requires. Left out: promotion_thresholds.auto_confidence."
     )
 
 
 class AutoResolve(Section):
     """Allows a new fact to supersede the one it contradicts without a person."""
 
-    margin: Share = Field(
-        default=0.15,
-        description="By how much the new confidence must be higher. Left out: contradiction.margin.",
-    )
-    fresher_evidence: Flag = Field(default=True, description="Whether the new evidence must also be fresher.")
+    margin: Share = setting(0.15, "By how much the new confidence must be higher. Left out: contradiction.margin.")
+    fresher_evidence: Flag = setting(True, "Whether the new evidence must also be fresher.")
 
 
 class ClassPolicy(Section):
     """What one write class may hold and who decides on it."""
 
-    predicates: UniqueSome[PredicateOrAny] = Field(
-        default=("*",), description='Predicates the class may write; "*" is any.'
+    predicates: UniqueSome[PredicateOrAny] = setting(("*",), 'Predicates the class may write; "*" is any.')
+    evidence_required: EvidenceCount = setting(0, "Least number of evidence refs.")
+    classifications_allowed: UniqueSome[ClassificationName] | None = setting(
+        None, "Classifications the class may carry; null is all that the pack declares."
     )
-    evidence_required: EvidenceCount = Field(default=0, description="Least number of evidence refs.")
-    classifications_allowed: UniqueSome[ClassificationName] | None = Field(
-        default=None, description="Classifications the class may carry; null is all that the pack declares."
+    consent_purposes: UniqueSome[Purpose] = setting(
+        ("*",), 'Purposes for which a consent covers the class; "*" is any.'
     )
-    consent_purposes: UniqueSome[Purpose] = Field(
-        default=("*",), description='Purposes for which a consent covers the class; "*" is any.'
+    retention: Duration | None = setting(
+        None, "How long a promoted memory of the class lives, if shorter than its tier's ttl."
     )
-    retention: Duration | None = Field(
-        default=None,
-        description="How long a promoted memory of the class lives, where shorter than its tier's ttl.",
+    risk: Risk = setting("low", "Left out: high for correction, low for the others.")
+    approval: Approval = setting("human", "Who promotes: a person, or the fabric itself.")
+    auto_promotion: AutoPromotion | None = setting(
+        None, "When the fabric promotes; set with approval auto and only then."
     )
-    risk: Risk = Field(default="low", description="Left out: high for correction, low for the others.")
-    approval: Approval = Field(default="human", description="Who promotes: a person, or the fabric itself.")
-    auto_promotion: AutoPromotion | None = Field(
-        default=None, description="When the fabric promotes; set with approval auto and only then."
+    auto_resolve: AutoResolve | None = setting(
+        None, "When a contradiction is resolved without a person; null is never."
     )
-    auto_resolve: AutoResolve | None = Field(
-        default=None, description="When a contradiction is resolved without a person; null is never."
-    )
-    sla: Duration = Field(
-        default=timedelta(hours=72),
-        description="Time to review. Left out: 4h for correction, 72h for the others.",
-    )
+    sla: Duration = setting(timedelta(hours=72), "Time to review. Left out: 4h for correction, 72h for the others.")
 
 
 def complete_policy(name: WriteClass, policy: ClassPolicy, *, auto_confidence: float, margin: float) -> ClassPolicy:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from muniment.candidates import consolidation
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import as_captured
@@ -21,9 +20,9 @@ from muniment.consent import store as ledger
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, covers
+from muniment.database.locks import block_erasures
 from muniment.database.rows import memory_of
 from muniment.database.storage import Row, Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.errors import Conflict, MunimentError, SealBroken, SelfApproval, StorageUnavailable
 from muniment.model.backfill import Backfill, BackfillItem, Change, ItemOutcome
 from muniment.model.capture import Capture, CaptureInput, TypedFact
@@ -258,7 +257,7 @@ class _Migration:
         decided = self._with_own_values(await intake.decide(tx))
         same = await self._lock_same(decided)
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
-        consolidation.mark_done(tx, ids)
+        candidates.mark_done(tx, ids)
         capture = as_captured(item, author, receipt, pack)
         proposals, refusals = await decided.with_capture(capture).enqueue(tx)
         if refusals:
@@ -300,22 +299,16 @@ class _Migration:
 
     def _with_own_values(self, decided: IntakeDecision) -> IntakeDecision:
         """The decision with the memory's own confidence, at most its trust, and without the memory itself."""
-        admitted = [
-            (self._with_own_confidence(draft), self._without_itself(compared)) for draft, compared in decided.passed
-        ]
+        mine, admitted = self.memory.memory_id, list[tuple[Draft, Compared]]()
+        for draft, compared in decided.passed:
+            own = draft.candidate
+            changed = {"confidence": self.memory.confidence, "trust": min(own.trust, self.memory.trust)}
+            others = Compared(
+                tuple(one for one in compared.contradicts if one.memory.memory_id != mine),
+                tuple(one for one in compared.says_the_same if one.memory_id != mine),
+            )
+            admitted.append((replace(draft, candidate=own.model_copy(update=changed)), others))
         return replace(decided, passed=tuple(admitted))
-
-    def _with_own_confidence(self, draft: Draft) -> Draft:
-        own = draft.candidate
-        changed = {"confidence": self.memory.confidence, "trust": min(own.trust, self.memory.trust)}
-        return replace(draft, candidate=own.model_copy(update=changed))
-
-    def _without_itself(self, compared: Compared) -> Compared:
-        mine = self.memory.memory_id
-        return Compared(
-            tuple(one for one in compared.contradicts if one.memory.memory_id != mine),
-            tuple(one for one in compared.says_the_same if one.memory_id != mine),
-        )
 
     async def _lock_same(self, decided: IntakeDecision) -> list[PromotedMemory]:
         """The memories that say the same under the new name already, locked until the commit."""
@@ -349,6 +342,7 @@ class _Migration:
             contradicts=(),
             duplicate_of=None,
             embedded=intake.screened[0].embedded,
+            ends_by=memory.expires_at,
         )
         note = f"ontology backfill {self.order['backfill_id']}"
         verdict_id = await review.decide(
@@ -357,14 +351,13 @@ class _Migration:
         became = await promote.insert(
             tx,
             context.vault,
-            loaded.key,
-            loaded.proposal,
+            loaded,
             capture,
             check,
-            promote.Approval(verdict_id, self.person.id, "operator", loaded.editors),
+            verdict_id,
+            (self.person.id, "operator"),
             intake.comparer,
             pack,
-            ends_by=memory.expires_at,
         )
         return _Result("migrated", None, proposal_id, became)
 

@@ -52,13 +52,9 @@ def step(predicate: str, value: Any, pack: Pack) -> Step | None:
     except _Unfit:
         assert declared is not None
         return Step(change, name, value, failed=f"not_a_{declared.type}")
-    if name == predicate and _identical(converted, value):
+    if name == predicate and type(converted) is type(value) and converted == value:
         return None
     return Step(change, name, converted)
-
-
-def _identical(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and one == other
 
 
 def _as(wanted: ValueType, value: Any) -> Any:

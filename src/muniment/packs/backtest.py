@@ -17,10 +17,10 @@ from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.extractors.maps import MapExtractor
 from muniment.candidates.extractors.model import ModelExtractor
 from muniment.candidates.extractors.plugins import PluginExtractor
-from muniment.candidates.neighbours import TextComparer
 from muniment.candidates.rules import Draft, Found, draft_facts, tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import compare
+from muniment.contradictions.store import TextComparer
 from muniment.errors import ExtractorFailed
 from muniment.language.redaction import redactor_of
 from muniment.model.backtest import EXAMPLES, FATES, Backtest, Example, Fate, RuleDifference, Tally
@@ -163,16 +163,14 @@ class _Run:
             return
         async with self.context.read_only(self.tenant_id) as tx:
             comparer = [await self.context.reading_comparer(tx, side.pack) for side in (self.before, self.after)]
-            models = [e.name for e in self._extractors() if isinstance(e, ModelExtractor)]
+            both = (*extractors_of(self.before.pack), *extractors_of(self.after.pack))
+            models = [one.name for one in both if isinstance(one, ModelExtractor)]
             stored = await history.answers(tx, self.context.vault, [one.capture.capture_id for one in readable], models)
         found = await _Reading(readable, stored, self.left_out).by_pack((self.before.pack, self.after.pack))
         was = await self._under(self.before, readable, found[0], comparer[0])
         now = await self._under(self.after, readable, found[1], comparer[1])
         for past in readable:
             self._compare(past, was.get(past.capture.capture_id, []), now.get(past.capture.capture_id, []))
-
-    def _extractors(self) -> list[Extractor]:
-        return [*extractors_of(self.before.pack), *extractors_of(self.after.pack)]
 
     async def _under(
         self, side: _Side, page: Sequence[Past], found: Mapping[str, list[Found]], comparer: TextComparer
@@ -224,7 +222,7 @@ class _Run:
         """Compare the facts that both packs find; one that only one of them finds is a difference of an extractor."""
         left = list(now)
         for candidate, before in was:
-            match = next((one for one in left if _same_fact(one[0], candidate)), None)
+            match = next((one for one in left if _fact(one[0]) == _fact(candidate)), None)
             if match is None:
                 changed = (f"extractor.{_name(candidate)}", "a fact", "no fact")
                 self.differences.add(changed, self._example(past, candidate, before))
@@ -257,10 +255,6 @@ def _earlier(draft: Draft, rejected: intake.Rejected) -> bool:
 
 def _name(candidate: Candidate) -> str:
     return candidate.extractor.partition("@")[0]
-
-
-def _same_fact(one: Candidate, other: Candidate) -> bool:
-    return _fact(one) == _fact(other)
 
 
 def _fact(candidate: Candidate) -> tuple[object, ...]:

@@ -1,24 +1,22 @@
 """Recorded captures with the memories that each was compared with at its time, read for a backtest (PAC-3)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-import numpy as np
-
-from muniment.candidates.neighbours import (
-    AT_ONCE,
-    FETCHED,
-    ROUNDING,
-    EmbeddedCandidate,
-    TextComparer,
-    Vector,
-    from_sql,
-    near_to,
-    open_memories,
-)
 from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
+from muniment.contradictions.store import (
+    AT_ONCE,
+    FETCHED,
+    EmbeddedCandidate,
+    TextComparer,
+    near_among,
+    near_to,
+    on_keys_of,
+    open_memories,
+    users_beside,
+)
 from muniment.database.rows import capture_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
@@ -33,8 +31,7 @@ LAST: Place = (LATEST, "")
 NEAREST = 200
 
 
-@dataclass(frozen=True)
-class Past:
+class Past(NamedTuple):
     """A capture, the sequence number at which it was decided, and whether anything of it entered the queue.
 
     Its content is None if it was erased or does not open.
@@ -87,23 +84,24 @@ async def neighbours(
     """For each candidate the memories on its key or near its text when its capture was decided; consent as of now."""
     if not probes:
         return []
-    users = {probe.candidate.scope.user_id for probe, _ in probes}
-    scope = {
-        "embedder": comparer.embedder.name,
-        "users": None if None in users else ["", *sorted(user for user in users if user is not None)],
-        "count": FETCHED + 1,
-        "own": f"{comparer.by.user_namespace}:",
-    }
-    keys = sorted(
-        {(one.candidate.entity or "", one.candidate.predicate or "") for one, _ in probes if one.candidate.on_key}
-    )
-    on = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
-    labels = pack.sensitive_labels
-    seen, on_keys = await tx.gather(("backtest.vectors", scope), ("backtest.on_keys", on | {"sensitive": labels}))
+    embedded = [probe for probe, _ in probes]
+    candidates = [probe.candidate for probe in embedded]
+    own = f"{comparer.by.user_namespace}:"
+    scope = {"embedder": comparer.embedder.name, "users": users_beside(candidates), "count": FETCHED + 1, "own": own}
+    _, keys = on_keys_of(candidates, pack)
+    seen, on_keys = await tx.gather(("backtest.vectors", scope), ("backtest.on_keys", keys))
     if len(seen) <= FETCHED:
-        vectors = np.stack([from_sql(row["vector"]) for row in seen]) if seen else None
-        near = [_near(probe, past, seen, vectors, comparer) for probe, past in probes]
+        abouts = [compared_as(candidate, comparer.by.user_namespace) for candidate in candidates]
+
+        def counts(index: int, row: Row) -> bool:
+            # A fact on a key is compared with plain texts alone.
+            other_kind = not (candidates[index].on_key and row["on_key"])
+            same_subject = abouts[index] is None or row["about"] in (None, abouts[index])
+            return other_kind and same_subject and _stood(row, probes[index][1])
+
+        near = near_among(embedded, seen, comparer, counts)
         wanted = sorted({memory_id for found in near for memory_id in found})
+        labels = pack.sensitive_labels
         rows = await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else []
     else:
         near, rows = await _searched(tx, probes, comparer, pack)
@@ -125,24 +123,6 @@ def _stood(row: Row, past: Past) -> bool:
     return row["ends_at"] is None or row["ends_at"] > past.capture.captured_at
 
 
-def _near(
-    probe: EmbeddedCandidate, past: Past, seen: Sequence[Row], vectors: Vector | None, comparer: TextComparer
-) -> dict[str, float]:
-    """The memories near the candidate that its user saw, by similarity; only plain texts for a fact on a key."""
-    if probe.vector is None or vectors is None:
-        return {}
-    candidate = probe.candidate
-    user, about = candidate.scope.user_id, compared_as(candidate, comparer.by.user_namespace)
-    similar = vectors @ probe.vector
-    found: dict[str, float] = {}
-    for place in np.flatnonzero(similar >= comparer.by.thresholds.similarity - ROUNDING).tolist():
-        row = seen[place]
-        meets = (user is None or row["user_id"] in ("", user)) and not (candidate.on_key and row["on_key"])
-        if meets and (about is None or row["about"] in (None, about)) and _stood(row, past):
-            found[row["memory_id"]] = float(similar[place])
-    return found
-
-
 async def _searched(
     tx: Transaction, probes: Sequence[tuple[EmbeddedCandidate, Past]], comparer: TextComparer, pack: Pack
 ) -> tuple[list[dict[str, float]], list[Row]]:
@@ -160,8 +140,3 @@ async def _searched(
             near.append({row["memory_id"]: row["similarity"] for row in found})
             rows += found
     return near, rows
-
-
-async def recall_ids(tx: Transaction, since: datetime | None, until: datetime, count: int) -> list[str]:
-    """The latest recalls of a window, the newest first."""
-    return [row["recall_id"] for row in await tx.rows("backtest.recalls", since=since, until=until, count=count)]

@@ -4,19 +4,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from muniment.context import FabricContext
 from muniment.database.storage import Row, Transaction
 from muniment.errors import InvalidInput
 from muniment.model.backtest import Example, RecallChanges
 from muniment.pack import Pack
-from muniment.packs import backtest_history as history
 from muniment.packs.backtest_rules import Changed
-from muniment.recall import recall as recall_handler
-from muniment.recall.explain import recorded_embedder
+from muniment.recall.explain import RecordedRecall, recorded, recorded_embedder
+from muniment.recall.recall import RecallDependencies, embed_query, find
 from muniment.recall.rules import View, view_of
 from muniment.recall.search import Found, Request, filters
-from muniment.recall.store import RecallDependencies, RecordedRecall, find, recorded
 
 AT_ONCE = 25
 _THERE, _AWAY = "returned", "not returned"
@@ -24,8 +23,7 @@ _THERE, _AWAY = "returned", "not returned"
 Note = Callable[[Changed, Example], None]
 
 
-@dataclass(frozen=True)
-class _Answer:
+class _Answer(NamedTuple):
     """A recall under one pack."""
 
     view: View
@@ -49,7 +47,8 @@ class Recalls:
     ) -> None:
         """Compare the latest recalls of the window, at most `limit`."""
         async with self.context.read_only(self.tenant_id) as tx:
-            ids = await history.recall_ids(tx, since, until, limit) if limit else []
+            rows = await tx.rows("backtest.recalls", since=since, until=until, count=limit) if limit else []
+        ids = [row["recall_id"] for row in rows]
         for first in range(0, len(ids), AT_ONCE):
             part = ids[first : first + AT_ONCE]
             async with self.context.read_only(self.tenant_id) as tx:
@@ -65,7 +64,7 @@ class Recalls:
             self.tally = self.tally.model_copy(update={"unreadable": self.tally.unreadable + 1})
             return
         query = then.request.query
-        place = await recall_handler.embed_query(embedder, query)
+        place = await embed_query(embedder, query)
         dependencies = RecallDependencies(self.context.vault, embedder, self.context.sessions, place)
         unbounded = await self._took_all(then)
         was = await self._under(tx, dependencies, then, self.before, unbounded)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from muniment.model.pack_difference import ChangeKind, PackDifference, RuleChange
+from muniment.model.activation import ChangeKind, PackDifference, RuleChange
 from muniment.pack import Pack
 
 Place: TypeAlias = tuple[str, ...]

@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
 from muniment.database import cursors
+from muniment.database.rows import fields_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.errors import Conflict, NotFound, PackChanged, PackImmutable, SecondPersonRequired
@@ -126,7 +127,8 @@ async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:
         labels = [(label.name, rank, label.sensitive) for rank, label in enumerate(pack.classifications)]
         await tx.insert_many("tenant.add_labels", labels, pack=pack.ref)
         tx.emit("memory.pack_registered", by, pack=pack.ref, digest=pack.digest)
-        return RegisteredPack(pack.ref, pack.digest, tick.at, by, pack)
+        made = {"ref": pack.ref, "digest": pack.digest, "registered_at": tick.at, "registered_by": by}
+        return RegisteredPack.model_validate(made | {"pack": pack, "retired": False, "in_force": False})
     if row["digest"] != pack.digest:
         raise PackImmutable(f"{pack.ref} is registered with other content; give it a new version", field="pack")
     return _registered(row)
@@ -244,6 +246,5 @@ async def one(tx: Transaction, ref: str, field: str = "ref") -> RegisteredPack:
 
 
 def _registered(row: Row) -> RegisteredPack:
-    pack, retired = Pack.model_validate(row["document"]), not row["usable"]
-    columns = (row["pack"], row["digest"], row["registered_at"], row["registered_by"])
-    return RegisteredPack(*columns, pack, retired=retired, in_force=row["in_force"])
+    document = Pack.model_validate(row["document"])
+    return RegisteredPack(**fields_of(RegisteredPack, row, ref=row["pack"], pack=document, retired=not row["usable"]))

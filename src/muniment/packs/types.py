@@ -1,6 +1,5 @@
 """A registered pack, and how it is sent over HTTP."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,37 +9,35 @@ from muniment.model.fields import Artifact
 from muniment.pack import Pack, load_pack
 
 
-@dataclass(frozen=True)
-class RegisteredPack:
-    """A pack as it stands in the registry; `retired` when it can be neither activated nor pinned any more."""
-
-    ref: str
-    digest: str
-    registered_at: datetime
-    registered_by: str
-    pack: Pack
-    retired: bool = False
-    in_force: bool = False
-
-
-class PackShown(Artifact):
-    """A registered pack with its whole document."""
-
+class _Registration(Artifact):
     ref: str
     digest: str
     registered_at: datetime
     registered_by: str
     retired: bool
     in_force: bool
+
+    def registration(self) -> dict[str, Any]:
+        """The fields that `RegisteredPack` and `PackShown` share."""
+        return {name: getattr(self, name) for name in _Registration.model_fields}
+
+
+class RegisteredPack(_Registration):
+    """A pack as it stands in the registry; `retired` when it can be neither activated nor pinned any more."""
+
+    pack: Pack
+
+
+class PackShown(_Registration):
+    """A registered pack with its whole document."""
+
     document: dict[str, Any]
 
     @classmethod
     def of(cls, one: RegisteredPack) -> "PackShown":
         """The registered pack as data."""
-        said = {name: getattr(one, name) for name in cls.model_fields if name != "document"}
-        return cls(**said, document=one.pack.document())
+        return cls(**one.registration(), document=one.pack.document())
 
     def result(self) -> RegisteredPack:
         """The registered pack, loaded."""
-        said = {name: getattr(self, name) for name in PackShown.model_fields if name != "document"}
-        return RegisteredPack(**said, pack=load_pack(to_json(self.document)))
+        return RegisteredPack(**self.registration(), pack=load_pack(to_json(self.document)))

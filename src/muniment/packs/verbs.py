@@ -13,12 +13,12 @@ from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data, redactor_of
 from muniment.loops import in_thread
-from muniment.model.activation import Activation, ActivationPlan, Retirement
+from muniment.model.activation import Activation, ActivationPlan, PackDifference, Retirement
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.context import Principal
 from muniment.model.fields import Instant, Name, Note
-from muniment.model.pack_difference import PackDifference
+from muniment.model.inputs import Listing, PageSize, Passed, VerbInput, Whole
 from muniment.pack import Pack, load_pack
 from muniment.pack.combined import NOTICE, archive_horizon, capture_horizons, replay_horizon
 from muniment.packs import backfill as backfilling
@@ -29,7 +29,6 @@ from muniment.packs.difference import differences
 from muniment.packs.loosening import loosened, needs_second_person
 from muniment.packs.types import PackShown, RegisteredPack
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, PageSize, Passed, VerbInput, Whole
 
 # What stands before the @ cannot begin a pack's text.
 _REF = re.compile(r"[a-z][a-z0-9_.-]{0,63}@[0-9][0-9A-Za-z.-]{0,127}")
@@ -56,7 +55,7 @@ class Register(VerbInput):
 
 @verb("packs.register", right="packs", http="POST /packs", status=201, positional=("pack",), shown_as=PackShown)
 async def register(context: FabricContext, admin: Principal, request: Register) -> RegisteredPack:
-    """Register a pack, given as a file's path, its text, or loaded; the same again changes nothing.
+    """Register a pack, given as a path, a text or a loaded pack; registering the same pack again changes nothing.
 
     Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
     """
@@ -97,10 +96,7 @@ async def activate(context: FabricContext, admin: Principal, request: Activate) 
     """
     await context.open_tenant(admin.tenant_id)
     await _check_reason(context, admin, request.reason)
-    async with (
-        context.reported(admin, "packs", request.ref),
-        context.write_once(admin.tenant_id, "writer") as tx,
-    ):
+    async with context.reported(admin, "packs", request.ref), context.write_once(admin.tenant_id, "writer") as tx:
         redactor_of((await packs.one(tx, request.ref)).pack)  # A rule that needs what is not installed fails here.
         made = await packs.activate(tx, context.packs, request.ref, admin, request.reason, expected=request.expected)
     context.packs.forget_in_force(admin.tenant_id)
@@ -109,7 +105,7 @@ async def activate(context: FabricContext, admin: Principal, request: Activate) 
 
 @verb("packs.plan_activation", right="read_packs", http="GET /packs/{ref}/activation")
 async def plan_activation(context: FabricContext, reader: Principal, request: PackRef) -> ActivationPlan:
-    """Show what activating a registered version would change, and who may do it. Nothing is changed by asking.
+    """Show what activating a registered version would change, and who may do it. This changes nothing.
 
     The rules in which it differs from the version in force; how many open proposals would pass the gates again; and
     where a horizon is shortened, how much would be collected when that takes effect, seven days later. Raises
@@ -168,13 +164,13 @@ class ListActivations(VerbInput):
 
     limit: PageSize = Field(50, description="the number of entries at most")
     after: Annotated[int, Field(strict=True, ge=0, le=2**62)] | None = Field(
-        None, description="the `seq` of the last entry of the page before"
+        None, description="the `seq` of the last entry of the previous page"
     )
 
 
 @verb("packs.activations", right="read_packs", http="GET /packs/activations", page_key="seq", cli="pack history")
 async def activations(context: FabricContext, reader: Principal, request: ListActivations) -> Sequence[Activation]:
-    """List every version that was in force, the latest first; `after` is the `seq` of the last of the page before."""
+    """List every version that was in force, the latest first; `after` is the `seq` of the last of the previous page."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await packs.activations(tx, request.limit, request.after)
 
@@ -202,7 +198,7 @@ class ListPacks(Listing):
 async def list_packs(context: FabricContext, reader: Principal, request: ListPacks) -> list[RegisteredPack]:
     """List the packs registered in the tenant, in the order of their registration.
 
-    `after` is the last reference of the page before.
+    `after` is the last reference of the previous page.
     """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await packs.listed(tx, request.limit, request.after)
@@ -217,7 +213,7 @@ class Compare(VerbInput):
 
 @verb("packs.compare", right="read_packs", effect="read", http="POST /packs/compare", positional=("one", "other"))
 async def compare(context: FabricContext, reader: Principal, request: Compare) -> PackDifference:
-    """Show in what the other pack differs from the one, rule by rule.
+    """Show how one pack differs from another, rule by rule.
 
     Each is a registered one (`acme@1.2.0`), a file's path, a pack's text, or loaded. Raises `NotFound` and
     `PackInvalid`.
@@ -240,11 +236,7 @@ class RunBacktest(VerbInput):
 
 @verb("packs.backtest", right="backtest", effect="read", http="POST /packs/backtest", positional=("pack",), slow=True)
 async def backtest(
-    context: FabricContext,
-    reader: Principal,
-    request: RunBacktest,
-    *,
-    on_progress: backtesting.Progress | None = None,
+    context: FabricContext, reader: Principal, request: RunBacktest, *, on_progress: backtesting.Progress | None = None
 ) -> Backtest:
     """Run the latest captures and recalls of a window through a pack, beside the one in force or `against`.
 
@@ -294,7 +286,7 @@ async def backfill(context: FabricContext, reviewer: Principal, request: OrderBa
 async def list_backfills(context: FabricContext, reader: Principal, request: Listing) -> Sequence[Backfill]:
     """List the backfills of the tenant, the latest first, and the memories that need a person.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await backfills.listed(tx, request.limit, after=request.after)
@@ -304,7 +296,7 @@ async def list_backfills(context: FabricContext, reader: Principal, request: Lis
 async def run_backfill(
     context: FabricContext, tenant_id: str, *, on_progress: backfilling.Progress | None = None
 ) -> Backfill | None:
-    """Carry out the tenant's order to its end; returns what came of it, or None where nothing was ordered.
+    """Carry out the tenant's backfill to its end; returns its result, or None if none was ordered.
 
     Safe to run twice, concurrently, or to be killed: the next pass continues.
     """

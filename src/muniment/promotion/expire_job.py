@@ -1,7 +1,7 @@
 """JOB-2: report memories that expired; beyond the replay horizon remove their content and leave tombstones."""
 
 from muniment.database import cursors
-from muniment.erasure.locks import block_erasures
+from muniment.database.locks import block_erasures
 from muniment.job import JobResult
 from muniment.opening import Opened
 from muniment.pack.combined import replay_horizon

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from muniment.candidates.neighbours import TextComparer
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Comparison
+from muniment.contradictions.store import TextComparer
 from muniment.database.address import Address
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault

@@ -4,8 +4,8 @@ from muniment.archives import store as archives
 from muniment.candidates.intake import Intake
 from muniment.candidates.store import redraft
 from muniment.context import FabricContext
+from muniment.database.locks import block_erasures
 from muniment.database.storage import Transaction
-from muniment.erasure.locks import block_erasures
 from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import lock_to_retract, supersede
@@ -36,7 +36,8 @@ async def retract_memory(
 
 async def _returning(context: FabricContext, tx: Transaction, memory_id: str, pack: Pack) -> Intake | None:
     """Draft each duplicate of a memory anew, to pass the gates again and wait for a person."""
-    found = await review.load_many(tx, context.vault, await review.duplicates_of(tx, memory_id), skip_broken=True)
+    ids = [row["proposal_id"] for row in await tx.rows("review.duplicates_of", memory_id=memory_id)]
+    found = await review.load_many(tx, context.vault, ids, skip_broken=True)
     if not found:
         return None
     await archives.block_archiving(tx)

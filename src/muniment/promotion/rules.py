@@ -1,12 +1,11 @@
 """Rules of the promotion stage: what a fact links, and how much may be promoted (budgets)."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from muniment.model.fields import Tier, WriteClass
-from muniment.model.ids import CEID_PATTERN
+from muniment.model.ids import is_ceid
 from muniment.pack import Budget, Pack
 
 # ---- budgets: at the limit new promotions wait (JOB-10) ----
@@ -63,7 +62,7 @@ class Room:
 
 
 def budget_name(budget: Budget) -> str:
-    """Name a budget, as `semantic/preference`; `*` stands for all."""
+    """Name a budget, as `semantic/preference`; `*` means all."""
     return f"{budget.tier or '*'}/{budget.write_class or '*'}"
 
 
@@ -73,11 +72,9 @@ def _counts(budget: Budget, tier: Tier, write_class: WriteClass) -> bool:
 
 # ---- links: a fact whose value names another entity links the two ----
 
-_CEID = re.compile(CEID_PATTERN)
-
 
 def linked_entity(entity: str | None, value: Any) -> str | None:
     """Return the other entity that a fact names as its value."""
     if entity is None or not isinstance(value, str) or value == entity:
         return None
-    return value if _CEID.fullmatch(value) else None
+    return value if is_ceid(value) else None

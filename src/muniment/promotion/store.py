@@ -11,16 +11,17 @@ from datetime import datetime
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer, Vector, neighbours, to_sql
 from muniment.candidates.rules import expires_at
 from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, Contradicted, compare, covers, may_supersede, repeated
+from muniment.contradictions.store import EmbeddedCandidate, TextComparer, neighbours
+from muniment.database import locks
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.erasure import locks as erasure
+from muniment.database.vectors import Vector, to_sql
 from muniment.errors import NotFound, NotPromotable
 from muniment.language.words import index_of
 from muniment.model.candidate import Candidate
@@ -33,6 +34,7 @@ from muniment.model.proposal import Proposal
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import lock_live, supersede
 from muniment.promotion.rules import Room, linked_entity
+from muniment.review.store import Loaded
 
 # The lock of the scope of all users; that of one user has the user id behind it.
 _SCOPE = "scope @"
@@ -51,6 +53,8 @@ class PromotionCheck:
     contradicts: tuple[Contradicted, ...]
     duplicate_of: str | None
     embedded: EmbeddedCandidate
+    # It expires after its own term, and no later than this.
+    ends_by: datetime | None = None
 
     @property
     def unsettled(self) -> tuple[Contradicted, ...]:
@@ -59,20 +63,11 @@ class PromotionCheck:
         return tuple(one for one in self.contradicts if one.memory.memory_id not in replaced)
 
 
-@dataclass(frozen=True)
-class Approval:
-    """The verdict that promotes a proposal, and by whom it is."""
-
-    verdict_id: str
-    by: str
-    by_kind: Source
-    editors: tuple[str, ...]
-
-
 async def lock_proposals(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
     """Lock the subjects and scopes of proposals until the commit; returns those erased since they were proposed."""
     candidates = [one.candidate for one in proposals]
-    rows = await lock_scopes(tx, candidates, erasure.reached_by_erasure([one.candidate_id for one in candidates]))
+    ids = [one.candidate_id for one in candidates]
+    rows = await lock_scopes(tx, candidates, ("erasure.reached_candidates", {"candidate_ids": ids}))
     reached = {row["candidate_id"] for row in rows}
     return {one.proposal_id for one in proposals if one.candidate.candidate_id in reached}
 
@@ -86,11 +81,11 @@ async def lock_scopes(tx: Transaction, candidates: Sequence[Candidate], *reads: 
     users = {one.scope.user_id for one in candidates}
     scopes: list[NamedStatement] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
     scopes += [("promote.take_lock", {"key": _SCOPE + user}) for user in sorted(user for user in users if user)]
-    tx.defer_many("promote.make_locks", [(erasure.LOCK,), *((values["key"],) for _, values in scopes)])
+    locks.create(tx, [locks.ERASURE, *(values["key"] for _, values in scopes)])
     holders = {holder_of(one.subject, one.scope.user_id) for one in candidates}
     subjects: list[NamedStatement] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
     # The reads are statements of their own after the locks: they see what was committed while those were waited for.
-    return (await tx.gather(erasure.BLOCK_ERASURES, *subjects, *scopes, *reads))[-1]
+    return (await tx.gather(locks.BLOCK_ERASURES, *subjects, *scopes, *reads))[-1]
 
 
 async def room(tx: Transaction, pack: Pack) -> Room:
@@ -105,7 +100,7 @@ async def lock_room(tx: Transaction, pack: Pack) -> Room:
     It comes before the tenant's clock.
     """
     if pack.memory_layer.budgets:
-        tx.defer_many("promote.make_locks", [(_BUDGET,)])
+        locks.create(tx, [_BUDGET])
         await tx.row("promote.take_lock", key=_BUDGET)
     return await room(tx, pack)
 
@@ -204,25 +199,24 @@ def _replaceable(
 async def insert(
     tx: Transaction,
     vault: Vault,
-    key: SubjectKey,
-    proposal: Proposal,
+    loaded: Loaded,
     capture: Capture,
     check: PromotionCheck,
-    approval: Approval,
+    verdict_id: str,
+    by: tuple[str, Source],
     comparer: TextComparer,
     pack: Pack,
-    *,
-    ends_by: datetime | None = None,
 ) -> str:
     """Insert the memory with its body, filters and index, retract what it supersedes, open its contradictions.
 
-    It expires after its term, and no later than `ends_by`. Returns its id.
+    `by` is who gave the verdict, and of which kind. Returns its id.
     """
+    proposal, (approver, approver_kind) = loaded.proposal, by
     candidate, scope, tier = proposal.candidate, proposal.candidate.scope, proposal.tier_target
     tick = await tx.tick()
     tenant_data_key = await vault.tenant_data_key(tx)
     memory_id = make_id("pm", tick.at)
-    ends = [expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
+    ends = [expires_at(candidate.write_class, tier, tick.at, pack), check.ends_by]
     common = {
         **{name: getattr(candidate, name) for name in ("entity", "predicate", "classification", "confidence")},
         **{name: getattr(scope, name) or "" for name in ("user_id", "session_id", "workflow_id", "intent_id")},
@@ -242,7 +236,7 @@ async def insert(
         **{name: getattr(candidate, name) for name in _OF_CANDIDATE},
         **{name: getattr(capture, name) for name in _OF_CAPTURE},
         proposal_id=proposal.proposal_id,
-        verdict_id=approval.verdict_id,
+        verdict_id=verdict_id,
         sensitive=pack.is_sensitive(candidate.classification),
         tier_derived=proposal.tier_derived,
         holder=holder_of(candidate.subject, scope.user_id),
@@ -250,29 +244,23 @@ async def insert(
         pack=pack.ref,
         ontology_version=pack.meta.ontology_version,
         vouched=vouched_in(candidate, capture.vouched),
-        editors=list(approval.editors),
-        approver=approval.by,
-        approver_kind=approval.by_kind,
+        editors=list(loaded.editors),
+        approver=approver,
+        approver_kind=approver_kind,
     )
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    sealed = key.seal("memory_bodies.content", memory_id, content)
+    sealed = loaded.key.seal("memory_bodies.content", memory_id, content)
     tx.defer_row("promote.insert_body", memory_id=memory_id, content=sealed)
     tx.defer_row("promote.insert_scope", **common)
     vectors = (check.embedded.vector, check.embedded.next_vector)
     index_memory(tx, memory_id, candidate, capture.observed_at, vectors, comparer, tenant_data_key)
-    tx.emit(
-        "memory.promoted",
-        approval.by,
-        memory_id=memory_id,
-        proposal_id=proposal.proposal_id,
-        write_class=candidate.write_class,
-        tier=tier,
-    )
+    what = {"proposal_id": proposal.proposal_id, "write_class": candidate.write_class, "tier": tier}
+    tx.emit("memory.promoted", approver, memory_id=memory_id, **what)
     # Contradictions that arose while it waited are opened too, before what it replaces is retracted.
-    await contradictions.open_new(tx, approval.by, proposal.proposal_id, candidate, check.contradicts)
+    await contradictions.open_new(tx, approver, proposal.proposal_id, candidate, check.contradicts)
     reason: RetractionReason = "corrected" if candidate.write_class == "correction" else "superseded"
     for old in check.supersedes:
-        await supersede(tx, old.memory_id, by=approval.by, reason=reason, superseded_by=memory_id)
+        await supersede(tx, old.memory_id, by=approver, reason=reason, superseded_by=memory_id)
     if candidate.write_class == "correction":
         replaced = [old.memory_id for old in check.supersedes]
         tx.emit("memory.correction", candidate.author, memory_id=memory_id, replaced=replaced)

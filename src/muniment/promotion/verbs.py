@@ -5,11 +5,11 @@ from muniment.context import FabricContext
 from muniment.erasure import name_search
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import Name
+from muniment.model.inputs import VerbInput
 from muniment.model.promoted import Reindexed, Retraction, RetractionReason
 from muniment.promotion import reindex as reindexing
 from muniment.promotion.retract import retract_memory
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import VerbInput
 
 
 class Retract(VerbInput):
@@ -36,7 +36,7 @@ def _right(asker: Asker, request: Retract) -> Right:
 async def retract(context: FabricContext, principal: Principal, request: Retract) -> Retraction:
     """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
-    A privacy officer retracts with the reason `erased` alone: then the memory's text, words and vectors are removed.
+    A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
     """
     if _right(principal, request) == "erase":
         return await name_search.take_away(context, principal, request.memory_id)
@@ -49,7 +49,7 @@ async def retract(context: FabricContext, principal: Principal, request: Retract
 async def reindex(
     context: FabricContext, tenant_id: str, *, on_progress: reindexing.Progress | None = None
 ) -> Reindexed:
-    """Add the words and vectors that a tenant's memories lack, as after a change of embedder.
+    """Add the words and vectors that a tenant's memories lack, for example after a change of embedder.
 
     Until it is done, recall uses the earlier vectors. Safe to run twice, concurrently, or to be killed.
     """

@@ -4,8 +4,8 @@ Rights count as of now: what was erased, or whose consent ended, has no text, al
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,7 +17,6 @@ from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import NotFound
 from muniment.language.words import query_words
 from muniment.model.browse import Edge, Graph, MemoryChanges, MemoryState, MemorySummary, Node, Turn, Wanted
-from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
 from muniment.promotion.rules import linked_entity
 from muniment.promotion.store import entity_hash, term_hash
@@ -32,24 +31,18 @@ MOST_NODES = 100
 _GONE: dict[str, Any] = {"text": "", "value": None}
 
 
-@dataclass(frozen=True)
-class MemorySelection:
-    """Which of the tenant's memories are shown; a field that is None filters nothing."""
-
-    user_id: str | None = None
-    entity: str | None = None
-    tier: Tier | None = None
-    write_class: WriteClass | None = None
+# What a list of memories can be narrowed to.
+FILTERS = ("user_id", "entity", "tier", "write_class")
 
 
 @dataclass(frozen=True)
 class MemoryBrowser:
-    """The memories that match a filter, at a point in time."""
+    """The memories that match a filter (by each name of `FILTERS`, None for no filter), at a point in time."""
 
     tx: Transaction
     vault: Vault
     pack: Pack
-    chosen: MemorySelection
+    chosen: Mapping[str, str | None]
     point: PointInTime
     horizon: timedelta = timedelta.max
 
@@ -97,7 +90,7 @@ class MemoryBrowser:
 
     async def turns(self) -> list[Turn]:
         """Return when memories began or ended inside the replay horizon, in order; of too many the latest."""
-        rows = await self.tx.rows("browse.turns", **asdict(self.chosen), count=MOST_TURNS)
+        rows = await self.tx.rows("browse.turns", **self.chosen, count=MOST_TURNS)
         return [Turn(**row) for row in reversed(rows) if self.tx.now - row["at"] <= self.horizon]
 
     async def around(self, entity: str, hops: int) -> Graph:
@@ -173,7 +166,7 @@ class MemoryBrowser:
         return await self._opened(row) if row["allowed"] and row["content"] is not None else None
 
     async def _opened(self, row: Row) -> dict[str, Any] | None:
-        """Open its content; None where that does not open."""
+        """Open its content; None if that does not open."""
         content = await open_memory(self.tx, self.vault, row)
         return from_json(content) if content is not None else None
 
@@ -181,7 +174,7 @@ class MemoryBrowser:
         return {"seq": self.point.seq, "at": self.point.at}
 
     def _where(self) -> dict[str, Any]:
-        return asdict(self.chosen) | self._at()
+        return {**self.chosen, **self._at()}
 
 
 def _state(row: Row, point: PointInTime) -> MemoryState:

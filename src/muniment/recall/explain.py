@@ -1,65 +1,140 @@
-"""Explaining what a run saw: why a memory was visible or hidden, and whether a recall replays."""
+"""Recorded recalls read back: why a memory was visible or hidden to a run, and whether a recall replays."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from muniment.context import FabricContext, RecallPacks
+from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.errors import InvalidInput, NotFound
+from muniment.errors import InvalidInput, NotFound, SealBroken
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, builtin_embedder
 from muniment.model.context import Asker, RunContext
 from muniment.model.explanation import Difference, Explanation, Replay, Why
+from muniment.model.fields import Tier, WriteClass
+from muniment.model.inputs import ExplainInput
 from muniment.pack import Pack
-from muniment.recall import recall as recall_handler
+from muniment.recall.recall import OF_RUN, RecallDependencies, embed_query, find, packs_as_of, point_in_time, view_now
 from muniment.recall.rules import NO_VIEW, View, filter_verdicts, may_be_told, view_of, visibility_of
 from muniment.recall.search import PointInTime, Request, filters, follow_hops
-from muniment.recall.store import RecallDependencies, RecordedRecall, find, recorded
-from muniment.verbs.inputs import ExplainInput
+
+# ---- the record of a recall ----
 
 
-async def explain(context: FabricContext, asker: Asker, given: ExplainInput) -> Explanation:
+@dataclass(frozen=True)
+class RecordedRecall:
+    """A recorded recall: its run, request and time; `query_gone` if its query cannot be opened any more."""
+
+    row: Row
+    run: RunContext
+    request: Request
+    moment: PointInTime
+    query_gone: bool
+    # Whether the run pinned its pack.
+    pinned: bool
+    # What it was narrowed to.
+    tiers: list[Tier]
+    classes: list[WriteClass]
+    # What it returned, in its order.
+    result_ids: list[str]
+
+
+async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> RecordedRecall:
+    """Read a recorded recall as the request it was; raises `NotFound`."""
+    row = await tx.row("recall.recorded", recall_id=recall_id)
+    if row is None:
+        raise NotFound("no such recall", field="recall_id")
+    stored: dict[str, Any] = row["request"]
+    query = await _query(tx, vault, row)
+    run = RunContext(
+        **{name: stored[name] for name in OF_RUN},
+        **{name: row[name] for name in ("run_id", "agent_id", "user_id", "pack")},
+        tenant_id=tx.tenant_id,
+        roles={stored["role"]},
+        decision_key=stored.get("decision_key"),
+        classification_allowed=stored["classification_allowed"],
+    )
+    request = Request(
+        limit=stored["limit"],
+        query=query,
+        entities=dict.fromkeys(stored["entities"], 0) if stored["entities"] is not None else None,
+        hops=stored.get("hops", 0),
+        only=stored.get("only"),
+        decision_key=stored.get("decision_key"),
+        candidates=row["candidates"],
+        most_seen=stored.get("most_seen", Request.most_seen),
+    )
+    at = PointInTime(row["seq"], row["at"])
+    if row["as_of"] is not None:
+        at = PointInTime(row["as_of_seq"], row["as_of"])
+    return RecordedRecall(
+        row,
+        run,
+        request,
+        at,
+        query_gone=bool(stored.get("with_query")) and query is None,
+        pinned=bool(stored.get("pinned")),
+        tiers=stored["tiers"],
+        classes=stored["classes"],
+        result_ids=row["result_ids"],
+    )
+
+
+async def _query(tx: Transaction, vault: Vault, row: Row) -> str | None:
+    if row["query"] is None:
+        return None
+    try:
+        key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+        return key.open("recalls.query", row["recall_id"], row["query"]).decode()
+    except SealBroken:
+        return None
+
+
+# ---- explanations and replays ----
+
+
+async def explain(context: FabricContext, asker: Asker, options: ExplainInput) -> Explanation:
     """Explain why a memory was visible to a run, or what hid it: in a recorded recall, at a past time, or now.
 
     Raises `NotFound` for what the caller may not know of, exactly as for what does not exist.
     """
-    if given.run is not None and isinstance(asker, RunContext):
+    if options.run is not None and isinstance(asker, RunContext):
         raise InvalidInput("a run explains what it sees itself", field="run")
-    if given.run is not None and given.run.tenant_id != asker.tenant_id:
+    if options.run is not None and options.run.tenant_id != asker.tenant_id:
         raise NotFound("no such memory", field="memory_id")
     async with context.transaction(asker.tenant_id, "auditor", under=await context.pack_for(asker)) as tx:
-        return await _explained(context, tx, asker, given)
+        return await _explained(context, tx, asker, options)
 
 
-async def _explained(context: FabricContext, tx: Transaction, asker: Asker, given: ExplainInput) -> Explanation:
-    then = await own(context, tx, asker, given.recall_id) if given.recall_id is not None else None
-    run = then.run if then is not None else asker if isinstance(asker, RunContext) else given.run
+async def _explained(context: FabricContext, tx: Transaction, asker: Asker, options: ExplainInput) -> Explanation:
+    then = await own(context, tx, asker, options.recall_id) if options.recall_id is not None else None
+    run = then.run if then is not None else asker if isinstance(asker, RunContext) else options.run
     past = then.moment if then is not None else None
-    if past is None and given.as_of is not None:
-        past = await recall_handler.point_in_time(context, tx, given.as_of)
+    if past is None and options.as_of is not None:
+        past = await point_in_time(context, tx, options.as_of)
     at = past or PointInTime(LATEST, tx.now)
     view, pack = await _view(context, tx, asker, run, then, at) if run is not None else (None, None)
     request = then.request if then is not None else Request(limit=1)
     if view is not None:
         request = await follow_hops(tx, context.vault, view, request, at)
-    row = await _filters(tx, view, request, at, given.memory_id)
+    row = await _filters(tx, view, request, at, options.memory_id)
     if row is None:
         raise NotFound("no such memory", field="memory_id")
     found = filter_verdicts(row, view, at.at)
     if isinstance(asker, RunContext) and not may_be_told(found):
         raise NotFound("no such memory", field="memory_id")
     may_tell = await _may_tell(tx, asker, view, request, at, row["superseded_by"])
-    returned = given.memory_id in then.result_ids if then is not None else None
+    returned = options.memory_id in then.result_ids if then is not None else None
     visibility = visibility_of(found)
-    prompts = await tx.rows("audit.prompts_of", recall_id=given.recall_id) if returned else []
+    prompts = await tx.rows("audit.prompts_of", recall_id=options.recall_id) if returned else []
     return Explanation(
-        memory_id=given.memory_id,
+        memory_id=options.memory_id,
         visibility=visibility,
         at=at.at,
         seq=past.seq if past is not None else None,
-        recall_id=given.recall_id,
+        recall_id=options.recall_id,
         returned=returned,
         missed=None if returned is not False or visibility != "visible" else "cut" if row["wanted"] else "narrowed",
-        prompts=tuple(one["compile_id"] for one in prompts if given.memory_id in one["memory_ids"]),
+        prompts=tuple(one["compile_id"] for one in prompts if options.memory_id in one["memory_ids"]),
         pack=pack.ref if pack is not None else None,
         filters=found,
         promoted_at=row["promoted_at"],
@@ -87,12 +162,11 @@ async def _view(
     today = await context.packs.read_in_force(tx) or context.packs.default
     packs = await recorded_packs(context, tx, then) if then is not None else await context.recall_packs(run)
     if then is None and at.seq != LATEST:
-        packs = await recall_handler.packs_as_of(context.packs, tx, run, packs, at.seq)
-    tiers, classes = (then.tiers, then.classes) if then is not None else (None, None)
-    narrowed = {"tiers": tiers, "classes": classes}
+        packs = await packs_as_of(context.packs, tx, run, packs, at.seq)
+    narrowed: dict[str, Any] = {"tiers": then.tiers, "classes": then.classes} if then is not None else {}
     view = view_of(run, packs.decides, at.at, **narrowed, now=today, limits=packs.limits, recorded=then is not None)
     if isinstance(asker, RunContext):
-        mine = recall_handler.view_now(asker, await context.recall_packs(asker), tx.now).labels
+        mine = view_now(asker, await context.recall_packs(asker), tx.now).labels
         view = replace(view, labels=[label for label in view.labels if label in mine])
     return view, packs.decides
 
@@ -100,7 +174,7 @@ async def _view(
 async def recorded_packs(context: FabricContext, tx: Transaction, then: RecordedRecall) -> RecallPacks:
     """Return the packs that decided a recorded recall: the one in force then, and the one that its run had pinned.
 
-    Before there were activations, the pack that a recall names decided alone.
+    Before there were activations, the pack that a recall names was the only one that decided.
     """
     decided = await context.registered_pack(tx.tenant_id, then.row["pack"])
     if not then.pinned:
@@ -130,7 +204,7 @@ async def replay(context: FabricContext, asker: Asker, recall_id: str) -> Replay
         embedder, reasons = recorded_embedder(context, then)
         found: list[str] = []
         if not then.query_gone:
-            vector = await recall_handler.embed_query(embedder, then.request.query)
+            vector = await embed_query(embedder, then.request.query)
             dependencies = RecallDependencies(context.vault, embedder, context.sessions, vector)
             found = (await find(tx, dependencies, view, pack, then.request, then.moment)).ids
         differences = await _differences(tx, view, then, found) if found != then.result_ids else ()

@@ -11,12 +11,10 @@ from muniment.model.context import Principal, RunContext
 from muniment.model.names import is_among
 from muniment.model.review_views import Preview
 from muniment.pack import Pack
-from muniment.promotion.promote import promote_proposal
-from muniment.recall.recall import dependencies, view_now
+from muniment.promotion.promote import promote_proposal, regate
+from muniment.recall.recall import dependencies, preview_recall, view_now
 from muniment.recall.search import Request
-from muniment.recall.store import preview_recall
 from muniment.review import store as review
-from muniment.review.approve import regate
 
 _NAME = "preview"
 
@@ -47,7 +45,7 @@ async def preview(
         try:
             # Locked from here on.
             loaded = await review.load(tx, context.vault, proposal_id, to_decide=True)
-            if not (await regate(context, tx, loaded, pack)).stands:
+            if await regate(context, tx, loaded, pack) is not None:
                 return Preview(proposal_id=proposal_id, status="withdrawn", before=before, after=before)
             somebody = _another(asker, {proposal.candidate.author, *loaded.editors})
             memory_id = await promote_proposal(context, tx, loaded, pack, somebody)

@@ -96,21 +96,24 @@ def view_of(
 
 # ---- explanations: the verdict of every filter, and which of them a caller may know (REC-10) ----
 
-# The column of the statement `recall.filters` that says whether a memory passed.
-_COLUMNS: dict[FilterName, str] = {
-    "user": "by_user",
-    "session": "by_session",
-    "workflow": "by_workflow",
-    "intent": "by_intent",
-    "classification": "by_label",
-    "qualifiers": "by_qualifiers",
-    "consent": "consent_allows",
-    "content": "has_content",
-    "promoted": "is_promoted",
-    "retracted": "not_retracted",
-    "expired": "not_expired",
-    "freshness": "is_fresh",
+# For each filter the column of the statement `recall.filters` that says whether a memory passed, and the values of the
+# memory that decided, each with its column.
+_FILTERS: dict[FilterName, tuple[str, dict[str, str]]] = {
+    "user": ("by_user", {"user_id": "user_id", "tier": "tier"}),
+    "session": ("by_session", {"session_id": "session_id", "tier": "tier"}),
+    "workflow": ("by_workflow", {"workflow_id": "workflow_id", "tier": "tier"}),
+    "intent": ("by_intent", {"intent_id": "intent_id", "tier": "tier"}),
+    "classification": ("by_label", {"classification": "classification"}),
+    "qualifiers": ("by_qualifiers", {"qualifiers": "qualifiers", "required": "required"}),
+    "consent": ("consent_allows", {"consent_root": "consent_root", "classification": "classification"}),
+    "content": ("has_content", {"tombstoned_at": "tombstoned_at"}),
+    "promoted": ("is_promoted", {"promoted_at": "promoted_at", "seq": "born_seq"}),
+    "retracted": ("not_retracted", {"retracted_at": "retracted_at", "seq": "dead_seq", "reason": "reason"}),
+    "expired": ("not_expired", {"expires_at": "ends_at"}),
+    "freshness": ("is_fresh", {"promoted_at": "promoted_at", "tier": "tier"}),
 }
+# What is shown for an empty column, where that is not None.
+_EMPTY: dict[str, Any] = {"qualifiers": {}, "required": []}
 # Filters that depend on time. A run that passes all others may know the rest: it saw the memory, or could have.
 _BY_TIME: frozenset[FilterName] = frozenset({"promoted", "retracted", "expired", "freshness"})
 # Filters that can be applied without a run.
@@ -130,8 +133,13 @@ def filter_verdicts(row: Mapping[str, Any], view: View | None, at: datetime) -> 
     if view is None:
         inputs["consent"] = {}
     return tuple(
-        FilterVerdict(name=name, passed=row[column], memory=_memory_inputs(name, row), asked=inputs[name])
-        for name, column in _COLUMNS.items()
+        FilterVerdict(
+            name=name,
+            passed=row[passed],
+            memory={shown: row[column] or _EMPTY.get(shown) for shown, column in columns.items()},
+            asked=inputs[name],
+        )
+        for name, (passed, columns) in _FILTERS.items()
         if view is not None or name in _WITHOUT_RUN
     )
 
@@ -150,28 +158,6 @@ def visibility_of(found: tuple[FilterVerdict, ...]) -> Visibility:
 def may_be_told(found: tuple[FilterVerdict, ...]) -> bool:
     """Whether a run may know that there is such a memory: nothing but time hides it."""
     return all(one.passed or one.name in _BY_TIME for one in found)
-
-
-def _memory_inputs(name: FilterName, row: Mapping[str, Any]) -> dict[str, Any]:
-    match name:
-        case "user" | "session" | "workflow" | "intent":
-            return {f"{name}_id": row[f"{name}_id"] or None, "tier": row["tier"]}
-        case "classification":
-            return {"classification": row["classification"]}
-        case "qualifiers":
-            return {"qualifiers": row["qualifiers"] or {}, "required": row["required"] or []}
-        case "consent":
-            return {"consent_root": row["consent_root"], "classification": row["classification"]}
-        case "content":
-            return {"tombstoned_at": row["tombstoned_at"]}
-        case "promoted":
-            return {"promoted_at": row["promoted_at"], "seq": row["born_seq"]}
-        case "retracted":
-            return {"retracted_at": row["retracted_at"], "seq": row["dead_seq"], "reason": row["reason"]}
-        case "expired":
-            return {"expires_at": row["ends_at"]}
-        case _:
-            return {"promoted_at": row["promoted_at"], "tier": row["tier"]}
 
 
 def _run_inputs(view: View, row: Mapping[str, Any], at: datetime) -> dict[FilterName, dict[str, Any]]:
@@ -242,7 +228,7 @@ def conflict_sets(sides: list[tuple[str, str]]) -> list[tuple[list[str], list[st
     return sorted((sorted(ids), sorted(members)) for ids, members in sets)
 
 
-# ---- ranking: the order of memories in the answer to a query, from what the run sees alone (REC-2, REC-9) ----
+# ---- ranking: the order of memories in the answer to a query, from what the run sees only (REC-2, REC-9) ----
 
 # A score is the sum of its parts, each between 0 and 1 and then weighted by the pack: nearness of meaning (vector),
 # words shared (BM25 over what is visible, as a share of the most the query could reach), priority, recency, confidence,

@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
-from muniment.candidates.neighbours import Vector, to_sql, unpacked
 from muniment.database.rows import open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
+from muniment.database.vectors import Vector, to_sql, unpacked
 from muniment.errors import EmbedderUnavailable
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder
 from muniment.language.instructions import visible_text
@@ -44,8 +44,7 @@ from muniment.recall.rules import (
 # ---- filters: what a run may see, and the answer to a recall without a query ----
 
 
-@dataclass(frozen=True)
-class PointInTime:
+class PointInTime(NamedTuple):
     """A point in a tenant's history: its sequence, and the time."""
 
     seq: int
@@ -94,17 +93,13 @@ class Found:
         return [*self.plain, *self.low, *(member for _, members in self.sets for member in members)]
 
 
+_OF_VIEW = ("users", "labels", "sensitive", "intents", "session_id", "workflow_id", "tiers", "classes")
+
+
 def filters(view: View, request: Request, at: PointInTime) -> dict[str, Any]:
     """Return the parameters of the SQL conditions `visible` and `wanted`."""
     return {
-        "users": view.users,
-        "labels": view.labels,
-        "sensitive": view.sensitive,
-        "intents": view.intents,
-        "session_id": view.session_id,
-        "workflow_id": view.workflow_id,
-        "tiers": view.tiers,
-        "classes": view.classes,
+        **{name: getattr(view, name) for name in _OF_VIEW},
         "entities": list(request.entities) if request.entities is not None else None,
         "only": request.only,
         "qualifiers": Jsonb(view.qualifiers),
@@ -270,7 +265,8 @@ class Search:
             ("recall.postings_of", {"terms": self.query.terms, "memory_ids": candidates}),
             ("recall.conflicts", self.where | {"memory_ids": candidates}),
         )
-        found = await self._rank(_Read.of_some(some[0], postings[0], conflicts), rarities)
+        sides = [(row["contradiction_id"], row[side]) for row in conflicts for side in ("existing", "incoming")]
+        found = await self._rank(_Read(_seen(some[0]), postings_of(postings[0]), sides), rarities)
         return replace(found, candidates=candidates)
 
     async def _rank(self, read: "_Read", rarities: dict[int, float]) -> Found:
@@ -331,12 +327,6 @@ class _Read:
         conflicts = list(zip(contradictions * 2, sides, strict=True))
         vectors = unpacked(scope["vectors"] or b"", len(scope["placed"] or ())) if scope["size"] <= FEW else None
         return cls(_seen(scope), postings_of(scope), conflicts, vectors, scope["placed"] or ())
-
-    @classmethod
-    def of_some(cls, some: Row, postings: Row, conflicts: list[Row]) -> "_Read":
-        """Read some memories of a scope."""
-        sides = [(row["contradiction_id"], row[side]) for row in conflicts for side in ("existing", "incoming")]
-        return cls(_seen(some), postings_of(postings), sides)
 
     def similarities(self, vector: Vector | None) -> Numbers:
         """Return each memory's similarity to the query's vector; 0 for one without a vector."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
+from psycopg.types.json import Jsonb
 from pydantic import Field
 
 from muniment.context import FabricContext, RecallPacks
@@ -13,25 +14,12 @@ from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import InvalidInput
 from muniment.language.embedding.tokenizers import Tokenizer, builtin_tokenizer, tokenizer
 from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn, Wanted
-from muniment.model.compiled import CompiledMemory, WriteNotice
+from muniment.model.compiled import Compiled, CompiledMemory, WriteNotice
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.explanation import Explanation, FilterVerdict, Replay
 from muniment.model.fields import AsOf, Ceid, Instant, Name, Query, Tier, WriteClass
-from muniment.model.proposal import status_of
-from muniment.model.recall import Recall
-from muniment.model.recalls import RecallDetails, RecallSummary, Returned
-from muniment.pack.combined import replay_horizon
-from muniment.recall import explain as explaining
-from muniment.recall import recall as recalling
-from muniment.recall.browse_store import MemoryBrowser, MemorySelection
-from muniment.recall.compiling import compile_memory
-from muniment.recall.recall import point_in_time, view_now
-from muniment.recall.rules import View, filter_verdicts, visibility_of
-from muniment.recall.search import PointInTime, Request, filters
-from muniment.recall.store import RecordedRecall, record_compiled
-from muniment.tracing import with_span
-from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import (
+from muniment.model.ids import make_id
+from muniment.model.inputs import (
     CompileFields,
     CompileInput,
     ExplainInput,
@@ -40,6 +28,19 @@ from muniment.verbs.inputs import (
     RecallInput,
     VerbInput,
 )
+from muniment.model.proposal import status_of
+from muniment.model.recall import Recall, RecallDetails, RecallSummary, Returned
+from muniment.pack.combined import replay_horizon
+from muniment.recall import explain as explaining
+from muniment.recall import recall as recalling
+from muniment.recall.browse_store import FILTERS, MemoryBrowser
+from muniment.recall.compiling import compile_memory
+from muniment.recall.explain import RecordedRecall
+from muniment.recall.recall import point_in_time, view_now
+from muniment.recall.rules import View, filter_verdicts, visibility_of
+from muniment.recall.search import PointInTime, Request, filters
+from muniment.tracing import with_span
+from muniment.verbs.declaration import verb
 
 MOST_NOTICES = 100
 # No index leads from a memory or an agent to its recalls: so many of the latest are looked through.
@@ -58,6 +59,7 @@ async def recall(context: FabricContext, run: RunContext, request: RecallInput) 
 
 
 @verb("compile", right="recall", effect="read", http="POST /compile", positional=("query",), keywords=CompileFields)
+@with_span("compile")
 async def compile_memories(context: FabricContext, run: RunContext, request: CompileInput) -> CompiledMemory:
     """Compile what this run may know into the memory section of a prompt, within `token_budget` tokens.
 
@@ -65,12 +67,7 @@ async def compile_memories(context: FabricContext, run: RunContext, request: Com
     `tiktoken:<name>`, `file:<path>`, `characters`; no file over HTTP). Memory is data there: it cannot leave its block.
     Narrowed like a recall, and recorded with what went in.
     """
-    return await _compile(context, run, request)
-
-
-@with_span("compile")
-async def _compile(context: FabricContext, run: RunContext, request: CompileInput) -> CompiledMemory:
-    """Recall now, and compile that with a pure function (REC-11); what went in is recorded (REC-8)."""
+    # Compiled by a pure function (REC-11); what went in is recorded (REC-8).
     counted: Tokenizer = tokenizer(request.tokenizer) if request.tokenizer is not None else builtin_tokenizer()
     answer = await recalling.recall(context, run, request)
     notices, told_seq = await _own_writes(context, run)
@@ -84,7 +81,35 @@ async def _compile(context: FabricContext, run: RunContext, request: CompileInpu
         notices=notices,
     )
     async with context.transaction(run.tenant_id, "recall") as tx:
-        return record_compiled(tx, run, answer, compiled, told_seq)
+        return _record_compiled(tx, run, answer, compiled, told_seq)
+
+
+def _record_compiled(
+    tx: Transaction, run: RunContext, answer: Recall, compiled: Compiled, told_seq: int
+) -> CompiledMemory:
+    """Record, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8).
+
+    `told_seq` is the sequence up to which the run has been told of its own proposals.
+    """
+    compile_id = make_id("cmp", tx.now)
+    tx.defer(
+        "recall.compiled",
+        compile_id=compile_id,
+        recall_id=answer.recall_id,
+        agent_id=run.agent_id,
+        run_id=run.run_id,
+        token_budget=compiled.budget.token_budget,
+        tokens=compiled.budget.used,
+        format=compiled.format,
+        tokenizer=compiled.tokenizer,
+        blocks=Jsonb([entry.model_dump(mode="json") for entry in compiled.manifest.entries]),
+        memory_ids=list(compiled.memory_ids),
+        left_out=[memory_id for left in compiled.budget.left_out for memory_id in left.memory_ids],
+        told_seq=told_seq,
+        digest=compiled.digest,
+    )
+    taken = {name: getattr(answer, name) for name in ("recall_id", "as_of", "omitted", "approximate", "degraded")}
+    return CompiledMemory(**dict(compiled), **taken, compile_id=compile_id, at=tx.now)
 
 
 async def _own_writes(context: FabricContext, run: RunContext) -> tuple[tuple[WriteNotice, ...], int]:
@@ -122,7 +147,7 @@ class RecallId(VerbInput):
 
 @verb("replay", right="audit", effect="read", http="POST /recalls/{recall_id}/replay")
 async def replay(context: FabricContext, auditor: Principal, request: RecallId) -> Replay:
-    """Run a recorded recall again as of then; returns whether it is the same, and where not, why."""
+    """Run a recorded recall again as of its time; returns whether the result is the same, and if not, why."""
     return await explaining.replay(context, auditor, request.recall_id)
 
 
@@ -144,7 +169,7 @@ async def list_recalls(context: FabricContext, reader: Principal, request: ListR
     """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
     With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
-    `after` is the id of the last of the page before. Raises `NotFound`.
+    `after` is the id of the last of the previous page. Raises `NotFound`.
     """
     most = LOOKED_THROUGH if request.memory_id is not None or request.agent_id is not None else None
     named = {name: getattr(request, name) for name in RecallFilters.model_fields}
@@ -165,7 +190,7 @@ async def get_recall(context: FabricContext, asker: Asker, request: RecallId) ->
     async with context.read_only(asker.tenant_id, under=await context.pack_for(asker)) as tx:
         then = await explaining.own(context, tx, asker, request.recall_id)
         memories = await _returned(context, tx, then, await _view(context, tx, asker, then))
-    noted = _noted(then).model_dump()
+    noted = _summary(then).model_dump()
     if isinstance(asker, RunContext):
         memories = [one.model_copy(update={"text": ""}) for one in memories if one.visible and not one.withheld]
         noted |= {"returned": len(memories), "omitted": None}
@@ -187,11 +212,11 @@ async def _returned(context: FabricContext, tx: Transaction, then: RecordedRecal
     rows = await tx.rows("recall.filters", **filters(view, Request(limit=1), now), memory_ids=then.result_ids)
     verdicts = {row["memory_id"]: filter_verdicts(row, view, tx.now) for row in rows}
     pack = await context.packs.read_in_force(tx) or context.packs.default
-    found = await MemoryBrowser(tx, context.vault, pack, MemorySelection(), now).rows_with_facts(then.result_ids)
-    return [_told(*found[memory_id], verdicts[memory_id]) for memory_id in then.result_ids]
+    found = await MemoryBrowser(tx, context.vault, pack, {}, now).rows_with_facts(then.result_ids)
+    return [_returned_memory(*found[memory_id], verdicts[memory_id]) for memory_id in then.result_ids]
 
 
-def _told(row: Row, fact: dict[str, Any] | None, verdicts: tuple[FilterVerdict, ...]) -> Returned:
+def _returned_memory(row: Row, fact: dict[str, Any] | None, verdicts: tuple[FilterVerdict, ...]) -> Returned:
     return Returned(
         memory_id=row["memory_id"],
         visibility=visibility_of(verdicts),
@@ -205,7 +230,7 @@ def _told(row: Row, fact: dict[str, Any] | None, verdicts: tuple[FilterVerdict, 
     )
 
 
-def _noted(then: RecordedRecall) -> RecallSummary:
+def _summary(then: RecordedRecall) -> RecallSummary:
     names = ("recall_id", "at", "seq", "run_id", "agent_id", "user_id", "pack", "as_of", "omitted", "degraded")
     return RecallSummary(
         **{name: then.row[name] for name in names},
@@ -240,12 +265,11 @@ async def list_memories(context: FabricContext, reader: Principal, request: List
     """List live memories, the newest first; with a `query` those with its words, the best match first.
 
     They can be narrowed to an `entity`, a `user_id`, a `tier`, a `write_class`; `state` is `ended` or `all` instead of
-    `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the page before.
-    Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
+    `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the previous
+    page. Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
     """
-    chosen = MemorySelection(request.user_id, request.entity, request.tier, request.write_class)
     async with context.read_only(reader.tenant_id) as tx:
-        browser = await _browser(context, tx, chosen, request.as_of)
+        browser = await _browser(context, tx, request, request.as_of)
         if request.query is None:
             return await browser.newest(request.state or "live", request.limit, request.after)
         return await browser.with_words(request.query, request.state or "live", request.limit, request.after)
@@ -260,14 +284,14 @@ class ChangesBetween(MemoryScope):
 
 @verb("memories.changes", right="read_memory", http="GET /memories/changes")
 async def changes(context: FabricContext, reader: Principal, request: ChangesBetween) -> MemoryChanges:
-    """Show which memories began and which ended after one moment up to another, and count those that stood at both.
+    """Show which memories began and which ended after one moment up to another, and count those that were live at both.
 
     Raises `HistoryCollected` beyond the replay horizon.
     """
     if request.until is not None and request.since >= request.until:
         raise InvalidInput("must lie before until", field="since")
     async with context.read_only(reader.tenant_id) as tx:
-        browser = await _browser(context, tx, MemorySelection(request.user_id, request.entity), request.until, "until")
+        browser = await _browser(context, tx, request, request.until, "until")
         return await browser.changes(await point_in_time(context, tx, request.since, "since"))
 
 
@@ -275,7 +299,7 @@ async def changes(context: FabricContext, reader: Principal, request: ChangesBet
 async def moments(context: FabricContext, reader: Principal, request: MemoryScope) -> Sequence[Turn]:
     """List the moments within the replay horizon at which memories began or ended, at most the latest 500."""
     async with context.read_only(reader.tenant_id) as tx:
-        return await (await _browser(context, tx, MemorySelection(request.user_id, request.entity))).turns()
+        return await (await _browser(context, tx, request)).turns()
 
 
 class GraphAround(VerbInput):
@@ -289,17 +313,18 @@ class GraphAround(VerbInput):
 async def graph(context: FabricContext, reader: Principal, request: GraphAround) -> Graph:
     """Show the entities up to three `hops` around one, and the live memories that link them; at most 100."""
     async with context.read_only(reader.tenant_id) as tx:
-        return await (await _browser(context, tx, MemorySelection())).around(request.entity, request.hops)
+        return await (await _browser(context, tx, None)).around(request.entity, request.hops)
 
 
 async def _browser(
     context: FabricContext,
     tx: Transaction,
-    chosen: MemorySelection,
+    scope: MemoryScope | None,
     as_of: datetime | int | None = None,
     field: str = "as_of",
 ) -> MemoryBrowser:
     pack = await context.packs.read_in_force(tx) or context.packs.default
     horizon = replay_horizon(await context.packs.within_notice(tx))
     moment = await point_in_time(context, tx, as_of, field) if as_of is not None else PointInTime(LATEST, tx.now)
+    chosen = {name: getattr(scope, name, None) for name in FILTERS}
     return MemoryBrowser(tx, context.vault, pack, chosen, moment, horizon)

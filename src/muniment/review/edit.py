@@ -11,12 +11,12 @@ from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Principal
 from muniment.model.fields import EvidenceRefs, Json, Label, Text, WriteClass, build
+from muniment.model.inputs import VerbInput
 from muniment.model.review_views import ContradictedMemory, EditCheck
 from muniment.pack import Pack
 from muniment.promotion.promote import capture_of
 from muniment.review.rules import reasons_for_a_person
 from muniment.review.store import Loaded, suspended_classes
-from muniment.verbs.inputs import VerbInput
 
 # As the table of candidates has it.
 EDITS_LIMIT = 8
@@ -31,7 +31,7 @@ class EditFields(VerbInput):
     evidence_refs: EvidenceRefs | None = None
 
     def check(self) -> None:
-        """Raise `InvalidInput` where nothing is changed."""
+        """Raise `InvalidInput` if nothing is changed."""
         if self.model_fields_set.isdisjoint(EditFields.model_fields):
             raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
 
@@ -42,7 +42,7 @@ async def draft(
     editor: Principal,
     loaded: Loaded,
     pack: Pack,
-    given: EditFields,
+    changes: EditFields,
 ) -> Draft:
     """Draft the edited fact; raises `Conflict` for what cannot be edited, and `InvalidInput`."""
     if loaded.proposal.audits is not None:
@@ -52,7 +52,7 @@ async def draft(
     capture = await capture_of(context, tx, loaded, to_edit=True)
     (candidate_id,) = candidates.new_ids(tx, 1)
     ordinals = await candidates.next_ordinals(tx, [capture.capture_id])
-    edited = _edited(editor, loaded.proposal.candidate, pack, given, capture, candidate_id)
+    edited = _edited(editor, loaded.proposal.candidate, pack, changes, capture, candidate_id)
     return Draft(edited, capture, ordinals[capture.capture_id], loaded.editors)
 
 
@@ -97,13 +97,13 @@ def _edited(
     editor: Principal,
     old: Candidate,
     pack: Pack,
-    given: EditFields,
+    changes: EditFields,
     capture: Capture,
     candidate_id: str,
 ) -> Candidate:
-    changed = given.model_fields_set
-    value = given.value if "value" in changed else old.value
-    text = given.text if "text" in changed else None if "value" in changed else old.text
+    changed = changes.model_fields_set
+    value = changes.value if "value" in changed else old.value
+    text = changes.text if "text" in changed else None if "value" in changed else old.text
     fact = build(
         TypedFact,
         {
@@ -114,14 +114,14 @@ def _edited(
             "text": None if old.write_class == "evidence_link" else text,
         },
     )
-    label = given.classification or old.classification
+    label = changes.classification or old.classification
     if not pack.has_label(label) or pack.rank(label) < pack.rank(old.classification):
         raise InvalidInput(f"may only rise from {old.classification}", field="classification")
     become = {
         "value": fact.value,
         "text": fact.text or fact_text(fact),
         "classification": label,
-        "evidence_refs": given.evidence_refs if given.evidence_refs is not None else old.evidence_refs,
+        "evidence_refs": changes.evidence_refs if changes.evidence_refs is not None else old.evidence_refs,
         "edits": old.candidate_id,
         "editor": editor.id,
     }

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from muniment.archives import store as archives
 from muniment.audit import provenance_store as trail
+from muniment.capture import store as captures
 from muniment.consent import store as ledger
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions import store as contradictions
@@ -11,9 +12,9 @@ from muniment.database.storage import Transaction
 from muniment.errors import NotFound, SelfApproval
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction
-from muniment.model.evidence import Evidence
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Proposal
+from muniment.model.trail import Evidence
 from muniment.pack import Pack
 from muniment.promotion.promote import four_eyes
 from muniment.review import store as review
@@ -31,7 +32,7 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
         proposal, candidate = loaded.proposal, loaded.proposal.candidate
         consent_id = candidate.consent_id
         line = await trail.candidates(tx, context.vault, candidate.candidate_id)
-        capture = await trail.capture(tx, context.vault, candidate.capture_id, context.archives)
+        capture = await captures.read_one(tx, context.vault, candidate.capture_id, context.archives)
         met = await contradictions.listed(tx, proposal_id=proposal_id, limit=MEMORIES_SHOWN)
         return Evidence(
             proposal=proposal,

@@ -4,10 +4,10 @@ from muniment.candidates.intake import enqueue_drafts
 from muniment.candidates.store import redraft
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.database import cursors
+from muniment.database.locks import block_erasures
 from muniment.database.sealing import SubjectKey
-from muniment.erasure.locks import block_erasures
 from muniment.job import JobResult
-from muniment.metrics.intervals import wilson
+from muniment.model.metrics import wilson
 from muniment.opening import Opened
 from muniment.pack import Pack
 from muniment.review import store as review

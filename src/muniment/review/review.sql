@@ -26,30 +26,22 @@ WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
 
 -- name: list
 -- plan: each time
--- The queue by due time. A proposal is open while no verdict ended it; `held` ones are open too.
+-- The queue by due time; with `closed` also the proposals with a final verdict. A proposal is open while no verdict ended
+-- it; `held` ones are open too.
 SELECT p.proposal_id
 FROM proposals p
-WHERE p.tenant_id = :tenant_id AND {listed p} AND {undecided p}
+WHERE p.tenant_id = :tenant_id AND {listed p} AND (:closed OR {undecided p}) AND {narrowed p}
 ORDER BY p.due_at, p.proposal_id
 LIMIT :count
 
 -- name: list_narrowed
 -- plan: each time
--- The same, filtered by columns of other tables: they are read for open proposals alone.
+-- Open proposals, filtered by columns of other tables, which are read for open proposals only.
 WITH open AS MATERIALIZED (
   SELECT p.proposal_id, p.candidate_id, p.due_at, p.human_reasons, p.tier_derived
   FROM proposals p
   WHERE p.tenant_id = :tenant_id AND {listed p} AND {undecided p})
 SELECT p.proposal_id FROM open p WHERE {narrowed p} ORDER BY p.due_at, p.proposal_id LIMIT :count
-
--- name: list_all
--- plan: each time
--- The same of all proposals, also of those with a final verdict.
-SELECT p.proposal_id
-FROM proposals p
-WHERE p.tenant_id = :tenant_id AND {listed p} AND {narrowed p}
-ORDER BY p.due_at, p.proposal_id
-LIMIT :count
 
 -- name: counts
 -- plan: each time

@@ -23,7 +23,7 @@ def reasons_for_a_person(
     suspended: bool = False,
     pack: Pack,
 ) -> tuple[HumanReason, ...]:
-    """Return why policy alone may not promote a candidate; no reasons mean that it may (REV-3)."""
+    """Return why policy may not promote a candidate; no reasons mean that it may (REV-3)."""
     policy = pack.policy_for(candidate.write_class)
     thresholds = pack.memory_layer.promotion_thresholds
     floor = policy.auto_promotion.threshold if policy.auto_promotion else thresholds.auto_confidence
@@ -53,7 +53,7 @@ def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, 
         return refusing("self_approval", "the author of the capture cannot approve it")
     user_id = candidate.scope.user_id
     if strict and user_id is not None and vouched_in(candidate, USER) == USER and same_person(principal.id, user_id):
-        return refusing("self_approval", "whoever said a thing cannot approve it")
+        return refusing("self_approval", "the person who stated a fact cannot approve it")
     if strict and is_among(principal.id, editors):
         return refusing("self_approval", "the author of an edit cannot approve it")
     return passing("second_person" if strict else "reviewer", principal.id)

@@ -1,36 +1,39 @@
 """Stage 3, review: candidates wait in a queue of their own; every verdict is a new row."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, TypedDict, Unpack
 
 import psycopg
 from pydantic_core import to_json
 
-from muniment.candidates.rules import due_at, priority_for, tier_for
+from muniment.candidates.rules import Draft, due_at, priority_for, tier_for
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, may_supersede, repeated
+from muniment.database import locks
 from muniment.database.rows import candidate_of, proposal_of, verdict_of
 from muniment.database.sealing import SubjectKey, Vault
-from muniment.database.storage import NamedStatement, Row, Transaction
-from muniment.erasure import locks as erasure
+from muniment.database.storage import Row, Transaction
 from muniment.errors import AlreadyDecided, NotFound, SealBroken
 from muniment.language.redaction import redactor_of
-from muniment.model.breaker import Breaker
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.context import Principal
 from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
-from muniment.model.proposal import FINAL, Action, HumanReason, Proposal
-from muniment.model.review_views import OpenStatus, QueueCounts, Risk
+from muniment.model.proposal import FINAL, Action, Proposal
+from muniment.model.review_views import Presence, QueueCounts
+from muniment.model.work import Breaker
 from muniment.pack import Pack
 from muniment.review.rules import reasons_for_a_person
 
 # Why policy holds or withdraws a proposal.
 Cause = Literal["contradiction", "budget", "pack"]
+
+# The filters of the queue that need the candidate or the verdicts of a proposal.
+_OF_OTHER_TABLES = ("tier", "reason", "entity", "assignee", "status")
 
 # A proposal that will not become a memory contradicts nothing any more.
 _ENDS_CONTRADICTIONS: dict[Action, Outcome] = {
@@ -48,71 +51,56 @@ def signature(principal: Principal | None) -> tuple[str, Source]:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A proposal with its row and the key of its content; the key is None where the content was erased."""
+    """A proposal with its row, everyone who edited it, and the key of its content, None if that was erased."""
 
     proposal: Proposal
     row: Row
     opened_with: SubjectKey | None
+    editors: tuple[str, ...]
 
     @property
     def key(self) -> SubjectKey:
-        """Return the key of its content; raises `SealBroken` where the content was erased."""
+        """Return the key of its content; raises `SealBroken` if the content was erased."""
         if self.opened_with is None:
             raise SealBroken("what it says was erased")
         return self.opened_with
 
-    @property
-    def editors(self) -> tuple[str, ...]:
-        """Everyone who edited it."""
-        return tuple(self.row["editors"])
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A candidate to be put into the queue, with what it was compared with."""
-
-    candidate: Candidate
-    observed_at: datetime
-    compared: Compared
-    reopens: str | None = None
-    run_id: str | None = None
-    audits: str | None = None
-
 
 async def enqueue(
     tx: Transaction,
-    entries: Sequence[Entry],
+    passed: Sequence[tuple[Draft, Compared]],
     pack: Pack,
     *,
     edit_of: str | None = None,
     suspended: frozenset[WriteClass] = frozenset(),
 ) -> list[str]:
-    """Put candidates into the queue with the tier, priority and due time that policy derives; returns the proposals.
+    """Put candidates that passed the gates into the queue; returns the ids of their proposals.
 
-    What repeats a live memory is marked a duplicate at once; each contradiction is opened.
+    Policy derives tier, priority and due time. What repeats a live memory is marked a duplicate at once; otherwise each
+    contradiction is opened.
     """
-    if not entries:
+    if not passed:
         return []
     tick = await tx.tick()
-    ids = make_ids("mwp", len(entries), tx.now)
+    ids = make_ids("mwp", len(passed), tx.now)
     rows: list[tuple[Any, ...]] = []
-    duplicates: list[tuple[str, Candidate, str]] = []
-    for proposal_id, entry in zip(ids, entries, strict=True):
-        candidate = entry.candidate
+    duplicates: dict[str, str] = {}
+    for proposal_id, (draft, compared) in zip(ids, passed, strict=True):
+        candidate, capture = draft.candidate, draft.capture
         tier = tier_for(candidate, pack)
         sensitive = pack.is_sensitive(candidate.classification)
         # A sample repeats what was promoted: a person says whether it is right.
-        sampled = entry.audits is not None
-        against = () if sampled else entry.compared.contradicts
-        same = [] if sampled else repeated(candidate, tier, entry.compared, pack)
+        sampled = draft.audits is not None
+        against = () if sampled else compared.contradicts
+        same = [] if sampled else repeated(candidate, tier, compared, pack)
         unsettled = any(
-            not may_supersede(candidate, tier, entry.observed_at, one.memory, pack).passed for one in against
+            not may_supersede(candidate, tier, capture.observed_at, one.memory, pack).passed for one in against
         )
         reasons = reasons_for_a_person(
             candidate,
             tier=tier,
             contradicts=unsettled,
-            returned=entry.reopens is not None,
+            returned=draft.reopens is not None,
             sampled=sampled,
             suspended=candidate.write_class in suspended,
             pack=pack,
@@ -133,9 +121,9 @@ async def enqueue(
                 due_at(candidate.write_class, sensitive=sensitive, now=tick.at, pack=pack),
                 pack.ref,
                 edit_of,
-                entry.reopens,
-                entry.run_id,
-                entry.audits,
+                draft.reopens,
+                capture.run_id,
+                draft.audits,
             )
         )
         tx.emit(
@@ -146,17 +134,17 @@ async def enqueue(
             write_class=candidate.write_class,
             tier=tier,
             reasons=list(reasons),
-            **({"reopens": entry.reopens} if entry.reopens else {}),
+            **({"reopens": draft.reopens} if draft.reopens else {}),
         )
         if same:
-            duplicates.append((proposal_id, candidate, same[0].memory_id))
+            duplicates[proposal_id] = same[0].memory_id
     tx.defer_many("review.enqueue", rows, seq=tick.seq, at=tick.at)
-    repeating = {proposal_id for proposal_id, _, _ in duplicates}
-    for proposal_id, entry in zip(ids, entries, strict=True):
-        if proposal_id not in repeating and entry.audits is None:
-            await contradictions.open_(tx, "auto", proposal_id, entry.candidate, entry.compared.contradicts)
-    for proposal_id, candidate, memory_id in duplicates:
-        await mark_duplicate(tx, proposal_id, candidate, pack.ref, memory_id)
+    for proposal_id, (draft, compared) in zip(ids, passed, strict=True):
+        if proposal_id not in duplicates and draft.audits is None:
+            await contradictions.open_(tx, "auto", proposal_id, draft.candidate, compared.contradicts)
+    candidates = {proposal_id: draft.candidate for proposal_id, (draft, _) in zip(ids, passed, strict=True)}
+    for proposal_id, memory_id in duplicates.items():
+        await mark_duplicate(tx, proposal_id, candidates[proposal_id], pack.ref, memory_id)
     return ids
 
 
@@ -165,15 +153,9 @@ async def lock(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
 
     Returns those that there are.
     """
-    tx.defer_many("promote.make_locks", [(erasure.LOCK,)])
-    _, rows = await tx.gather(erasure.BLOCK_ERASURES, ("review.lock", {"proposal_ids": sorted(proposal_ids)}))
+    locks.create(tx, [locks.ERASURE])
+    _, rows = await tx.gather(locks.BLOCK_ERASURES, ("review.lock", {"proposal_ids": sorted(proposal_ids)}))
     return [row["proposal_id"] for row in rows]
-
-
-async def check_exists(tx: Transaction, proposal_id: str) -> None:
-    """Raise `NotFound` where there is no such proposal."""
-    if await tx.row("review.is_there", proposal_id=proposal_id) is None:
-        raise NotFound("no such proposal", field="proposal_id")
 
 
 async def load(
@@ -228,45 +210,25 @@ async def load_many(
 
 
 def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey | None) -> Loaded:
-    if key is None:
-        verdicts = tuple(verdict_of(one, None) for one in verdict_rows)
-        return Loaded(proposal_of(row, candidate_of(row, None), verdicts), row, None)
-    content = key.open("candidates.content", row["candidate_id"], row["content"]) if row["content"] else None
+    def opened(place: str, row_id: str, sealed: bytes | None) -> bytes | None:
+        return key.open(place, row_id, sealed) if key is not None and sealed else None
+
+    content = opened("candidates.content", row["candidate_id"], row["content"])
     verdicts = tuple(
-        verdict_of(one, key.open("verdicts.remark", one["verdict_id"], one["remark"]) if one["remark"] else None)
-        for one in verdict_rows
+        verdict_of(one, opened("verdicts.remark", one["verdict_id"], one["remark"])) for one in verdict_rows
     )
-    return Loaded(proposal_of(row, candidate_of(row, content), verdicts), row, key)
+    return Loaded(proposal_of(row, candidate_of(row, content), verdicts), row, key, tuple(row["editors"]))
 
 
-@dataclass(frozen=True)
-class QueueFilter:
-    """Which proposals a page of the queue shows; a field that is None filters nothing."""
-
-    write_class: WriteClass | None = None
-    tier: Tier | None = None
-    risk: Risk | None = None
-    reason: HumanReason | None = None
-    entity: str | None = None
-    assignee: str | None = None
-    status: OpenStatus | None = None
-    overdue: bool | None = None
-    closed: bool = False
-
-    @property
-    def statement(self) -> NamedStatement:
-        """The cheapest statement that finds them."""
-        values = asdict(self)
-        by_more = any(values[name] is not None for name in ("tier", "reason", "entity", "assignee", "status"))
-        # Whatever has a status here is open.
-        every = values.pop("closed") and self.status is None
-        return ("review.list_all" if every else "review.list_narrowed" if by_more else "review.list", values)
-
-
-async def page(tx: Transaction, wanted: QueueFilter, *, after: str | None, count: int) -> list[str]:
-    """Return the ids of the queue by due time, after a proposal."""
-    name, values = wanted.statement
-    rows = await tx.rows(name, **values, after=after or "", count=count)
+async def page(tx: Transaction, filters: Mapping[str, Any], *, after: str | None, count: int) -> list[str]:
+    """Return the ids of the proposals that match the filters of `queue.list`, by due time, after a proposal."""
+    values = {**filters, "after": after or "", "count": count}
+    # Whatever has a status here is open.
+    closed = values.pop("closed") and values["status"] is None
+    if not closed and any(values[name] is not None for name in _OF_OTHER_TABLES):
+        rows = await tx.rows("review.list_narrowed", **values)
+    else:
+        rows = await tx.rows("review.list", **values, closed=closed)
     return [row["proposal_id"] for row in rows]
 
 
@@ -282,15 +244,10 @@ async def counts(tx: Transaction, asker: str) -> QueueCounts:
     return QueueCounts.model_validate({"open": whole["count"], "mine": whole["mine"], **figures, **parts})
 
 
-async def of_capture(tx: Transaction, capture_id: str) -> list[str]:
-    """Return the proposals that came from a capture."""
-    return [row["proposal_id"] for row in await tx.rows("review.of_capture", capture_id=capture_id)]
-
-
 async def auto_promotable(
     tx: Transaction, count: int, suspended: Iterable[WriteClass]
 ) -> tuple[list[str], tuple[int, str] | None]:
-    """Return what policy alone may promote, oldest first, and how far nothing is left to it, if that has moved.
+    """Return what policy may promote, oldest first, and how far nothing is left to it, if that has moved.
 
     Moving the cursor `promote` there spares the next call reading all that again. Suspended classes are left out.
     """
@@ -299,6 +256,16 @@ async def auto_promotable(
     )
     position = (settled[0]["seq"], settled[0]["proposal_id"]) if settled else None
     return [row["proposal_id"] for row in rows], position
+
+
+class VerdictChanges(TypedDict, total=False):
+    """What a verdict sets, beside its action."""
+
+    tier: Tier | None
+    priority: float | None
+    assignee: str | None
+    memory_id: str | None
+    cause: Cause | None
 
 
 async def record_verdict(
@@ -310,13 +277,9 @@ async def record_verdict(
     pack: str,
     holder: str,
     verdict_id: str | None = None,
-    tier: Tier | None = None,
-    priority: float | None = None,
-    assignee: str | None = None,
-    memory_id: str | None = None,
     remark: bytes | None = None,
-    cause: str | None = None,
     locked: bool = False,
+    **changes: Unpack[VerdictChanges],
 ) -> str:
     """Insert a verdict and return its id; `remark` is sealed for the `holder` of the proposal's content.
 
@@ -325,7 +288,9 @@ async def record_verdict(
     """
     tick = await tx.tick()
     verdict_id = verdict_id or make_id("rv", tick.at)
-    row = {
+    row: dict[str, Any] = {
+        **dict.fromkeys(VerdictChanges.__annotations__),
+        **changes,
         "verdict_id": verdict_id,
         "proposal_id": proposal_id,
         "seq": tick.seq,
@@ -334,13 +299,8 @@ async def record_verdict(
         "by_kind": by[1],
         "at": tick.at,
         "pack": pack,
-        "tier": tier,
-        "priority": priority,
-        "assignee": assignee,
-        "memory_id": memory_id,
         "holder": holder,
         "remark": remark,
-        "cause": cause,
     }
     if locked:
         tx.defer_row("review.decide", **row)
@@ -363,40 +323,25 @@ async def decide(
     *,
     reason: str | None = None,
     note: str | None = None,
-    tier: Tier | None = None,
-    priority: float | None = None,
-    assignee: str | None = None,
-    memory_id: str | None = None,
-    cause: Cause | None = None,
     locked: bool = False,
+    **changes: Unpack[VerdictChanges],
 ) -> str:
     """Record a verdict on a proposal and return its id; without a principal it is policy's.
 
-    Reason and note are masked by the pack's rules, as the facts are (CAN-9). Raises `AlreadyDecided` when somebody else
-    ended the proposal first; nobody can have where it is `locked` and was then seen undecided.
+    Reason and note are masked by the pack's rules, as the facts are (CAN-9). Raises `AlreadyDecided` as
+    `record_verdict` does.
     """
     by, proposal_id = signature(principal), loaded.proposal.proposal_id
     verdict_id = make_id("rv", (await tx.tick()).at)
-    texts = (("reason", reason), ("note", note))
-    remark = {name: redactor_of(pack).text(text).content for name, text in texts if text is not None}
-    await record_verdict(
-        tx,
-        proposal_id,
-        action,
-        by,
-        pack=pack.ref,
-        holder=loaded.row["holder"],
-        verdict_id=verdict_id,
-        tier=tier,
-        priority=priority,
-        assignee=assignee,
-        memory_id=memory_id,
-        remark=loaded.key.seal("verdicts.remark", verdict_id, to_json(remark)) if remark else None,
-        cause=cause,
-        locked=locked,
-    )
+    texts = {name: text for name, text in (("reason", reason), ("note", note)) if text is not None}
+    remark: bytes | None = None
+    if texts:
+        masked = {name: redactor_of(pack).text(text).content for name, text in texts.items()}
+        remark = loaded.key.seal("verdicts.remark", verdict_id, to_json(masked))
+    whose = {"pack": pack.ref, "holder": loaded.row["holder"], "verdict_id": verdict_id}
+    await record_verdict(tx, proposal_id, action, by, **whose, remark=remark, locked=locked, **changes)
     event = "memory.overridden" if action == "override" else "memory.reviewed"
-    why = {"cause": cause} if cause is not None else {}
+    why = {"cause": cause} if (cause := changes.get("cause")) is not None else {}
     tx.emit(event, by[0], proposal_id=proposal_id, verdict_id=verdict_id, action=action, **why)
     if (outcome := _ENDS_CONTRADICTIONS.get(action)) is not None:
         await contradictions.end(tx, by[0], outcome, proposal_ids=[proposal_id])
@@ -410,11 +355,6 @@ async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate
         tx, proposal_id, "duplicate", signature(None), pack=pack, holder=holder, memory_id=memory_id, locked=True
     )
     tx.emit("memory.duplicate", "auto", proposal_id=proposal_id, memory_id=memory_id)
-
-
-async def duplicates_of(tx: Transaction, memory_id: str) -> list[str]:
-    """Return the proposals set aside as duplicates of a memory that have not come back."""
-    return [row["proposal_id"] for row in await tx.rows("review.duplicates_of", memory_id=memory_id)]
 
 
 # ---- suspended classes (JOB-6): samples of a class were wrong too often for policy to promote it alone ----
@@ -444,3 +384,23 @@ async def resume_class(tx: Transaction, write_class: WriteClass, principal: Prin
     none = {"samples": 0, "correct": 0, "low": 0.0}
     tx.defer("jobs.switch", seq=tick.seq, at=tick.at, open=False, by=principal.id, write_class=write_class, **none)
     tx.emit("memory.note", principal.id, about="auto_promotion_resumed", write_class=write_class)
+
+
+# ---- presence: who has a proposal open; no verdict and no event, nothing rests on it ----
+
+# Somebody who did not report for so long is gone.
+PRESENT_FOR = timedelta(seconds=30)
+
+
+async def attend(tx: Transaction, proposal_id: str, principal: str) -> list[Presence]:
+    """Note that somebody has a proposal open; returns who else does, in the order they came. Raises `NotFound`."""
+    if await tx.row("review.is_there", proposal_id=proposal_id) is None:
+        raise NotFound("no such proposal", field="proposal_id")
+    values = {"proposal_id": proposal_id, "principal": principal, "gone": tx.now - PRESENT_FOR}
+    tx.defer("review.attend", **values)
+    return [Presence(**row) for row in await tx.rows("review.attending", **values)]
+
+
+async def sweep_presence(tx: Transaction) -> int:
+    """Delete the presence of those who are gone; returns how many."""
+    return await tx.do("review.left", gone=tx.now - PRESENT_FOR)

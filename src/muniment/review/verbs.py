@@ -1,6 +1,6 @@
 """The verbs of the review queue."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -9,27 +9,27 @@ from pydantic import Field, Strict
 
 from muniment.candidates.intake import enqueue_drafts
 from muniment.candidates.store import remember_rejection
-from muniment.context import FabricContext
+from muniment.context import FabricContext, retry_on_pack_change
+from muniment.database import cursors
 from muniment.database.storage import Transaction
-from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
+from muniment.errors import Conflict, InvalidInput, NotFound, NotPromotable, VersionConflict
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
-from muniment.model.evidence import Evidence
 from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
+from muniment.model.inputs import Listing, OtherRun, VerbInput, Whole
 from muniment.model.proposal import APPROVED_AT_ONCE, Action, HumanReason, Outcome, Proposal
 from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
+from muniment.model.trail import Evidence
 from muniment.pack import Pack
+from muniment.promotion.promote import approve_one, promote_many, promote_proposal, regate
 from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
-from muniment.review import approve as approving
 from muniment.review import edit as editing
-from muniment.review import presence_store as presence
 from muniment.review import store as review
-from muniment.review.approve import regate
+from muniment.review.approve_many import approve_many as approving_many
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, OtherRun, VerbInput, Whole
 
 
 class QueueFilters(VerbInput):
@@ -58,9 +58,9 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
 
     They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look, an
     `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
-    `overdue` or are not. `after` is the id of the last proposal of the page before.
+    `overdue` or are not. `after` is the id of the last proposal of the previous page.
     """
-    filters = review.QueueFilter(**{name: getattr(request, name) for name in QueueFilters.model_fields})
+    filters = {name: getattr(request, name) for name in QueueFilters.model_fields}
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         last = request.after
         if last is not None and not await review.load_many(tx, context.vault, [last]):
@@ -92,7 +92,7 @@ async def get_proposal(context: FabricContext, reader: Principal, request: Propo
 
 @verb("queue.evidence", right="read_queue", http="GET /queue/{proposal_id}/evidence")
 async def evidence(context: FabricContext, reader: Principal, request: ProposalId) -> Evidence:
-    """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
+    """Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
 
     It also says whether the caller could approve it. Raises `NotFound`.
     """
@@ -130,13 +130,13 @@ async def approve(context: FabricContext, reviewer: Principal, request: Approve)
     without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
     `NotPromotable`.
     """
-    async with _open(context, reviewer, request) as at:
-        if at.became is not None:
-            return at.became
-        await approving.approve_one(
-            context, at.tx, at.loaded, at.pack, reviewer, note=request.note, supersedes=request.supersedes
+    async with _locked(context, reviewer, request) as locked:
+        if locked.withdrawn is not None:
+            return locked.withdrawn
+        await approve_one(
+            context, locked.tx, locked.loaded, locked.pack, reviewer, note=request.note, supersedes=request.supersedes
         )
-        return await _read(context, at.tx, request.proposal_id)
+        return await _read(context, locked.tx, request.proposal_id)
 
 
 class ApproveMany(VerbInput):
@@ -164,9 +164,7 @@ async def approve_many(context: FabricContext, reviewer: Principal, request: App
             raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
         if not any(character.isalnum() for character in acknowledged[proposal_id]):
             raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
-    return await approving.approve_many(
-        context, reviewer, request.proposal_ids, request.note, acknowledged, APPROVED_AT_ONCE
-    )
+    return await approving_many(context, reviewer, request.proposal_ids, request.note, acknowledged, APPROVED_AT_ONCE)
 
 
 class EditProposal(NotedAction, EditFields):
@@ -180,15 +178,15 @@ async def edit(context: FabricContext, reviewer: Principal, request: EditProposa
     When a gate refuses it, the refusal is returned and nothing is changed.
     """
     request.check()
-    async with _open(context, reviewer, request) as at:
-        if at.became is not None:
-            return at.became
-        draft = await editing.draft(context, at.tx, reviewer, at.loaded, at.pack, request)
-        entered, refusals = await enqueue_drafts(context, at.tx, at.pack, [draft], edit_of=request.proposal_id)
+    async with _locked(context, reviewer, request) as locked:
+        if locked.withdrawn is not None:
+            return locked.withdrawn
+        draft = await editing.draft(context, locked.tx, reviewer, locked.loaded, locked.pack, request)
+        entered, refusals = await enqueue_drafts(context, locked.tx, locked.pack, [draft], edit_of=request.proposal_id)
         if refusals:
             return refusals[0]
-        await at.decide("edit", note=request.note)
-        return await _read(context, at.tx, entered[0])
+        await review.decide(locked.tx, locked.loaded, "edit", reviewer, locked.pack, note=request.note)
+        return await _read(context, locked.tx, entered[0])
 
 
 class CheckEdit(ProposalId, EditFields):
@@ -226,7 +224,7 @@ class PreviewApproval(ProposalId):
 
 @verb("queue.preview", right="review", effect="read", http="POST /queue/{proposal_id}/preview", retry=True)
 async def preview(context: FabricContext, reviewer: Principal, request: PreviewApproval) -> Preview:
-    """Show what a recall would return before and after the approval of a proposal. Nothing is kept of either.
+    """Show what a recall would return before and after the approval of a proposal. Nothing is stored.
 
     The recall is that of `run`, or of a run in the proposal's own scope. What would prevent the approval is in `error`.
     Raises `NotFound`, `AlreadyDecided`, and `Conflict` while too many previews of the tenant are running.
@@ -238,8 +236,7 @@ async def preview(context: FabricContext, reviewer: Principal, request: PreviewA
 async def attend(context: FabricContext, reviewer: Principal, request: ProposalId) -> Sequence[Presence]:
     """Record that the caller looks at a proposal; returns who else did in the last 30 seconds."""
     async with context.transaction(reviewer.tenant_id, "writer") as tx:
-        await review.check_exists(tx, request.proposal_id)
-        return await presence.attend(tx, request.proposal_id, reviewer.id)
+        return await review.attend(tx, request.proposal_id, reviewer.id)
 
 
 class Reject(NotedAction):
@@ -254,29 +251,32 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
 
     A sample that is rejected (`audits`) takes the memory it was drawn from with it, as `wrong`.
     """
-    async with _open(context, reviewer, request) as at:
-        if at.became is not None:
-            return at.became
-        candidate, audits = at.loaded.proposal.candidate, at.loaded.proposal.audits
+    async with _locked(context, reviewer, request) as locked:
+        if locked.withdrawn is not None:
+            return locked.withdrawn
+        candidate, audits = locked.loaded.proposal.candidate, locked.loaded.proposal.audits
         if audits is not None:
             with suppress(Conflict):  # It was already retracted.
-                await retract_memory(context, at.tx, audits, by=reviewer.id, reason="wrong", pack=at.pack)
-        await at.decide("reject", reason=request.reason, note=request.note)
-        comparer = await context.comparer(at.tx, at.pack)
-        await remember_rejection(at.tx, context.vault, request.proposal_id, candidate, comparer)
-        return await _read(context, at.tx, request.proposal_id)
+                await retract_memory(context, locked.tx, audits, by=reviewer.id, reason="wrong", pack=locked.pack)
+        await review.decide(
+            locked.tx, locked.loaded, "reject", reviewer, locked.pack, reason=request.reason, note=request.note
+        )
+        comparer = await context.comparer(locked.tx, locked.pack)
+        await remember_rejection(locked.tx, context.vault, request.proposal_id, candidate, comparer)
+        return await _read(context, locked.tx, request.proposal_id)
 
 
 @verb("queue.lift", right="review", http="POST /queue/{proposal_id}/lift", retry=True, cli="lift")
 async def lift(context: FabricContext, reviewer: Principal, request: NotedAction) -> Proposal:
     """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
-    async with _open(context, reviewer, request, ended=True) as at:
-        if at.loaded.proposal.status != "rejected":
-            raise Conflict(f"was not rejected: it is {at.loaded.proposal.status}", field="proposal_id")
-        if any(verdict.action == "lift" for verdict in at.loaded.proposal.verdicts):
+
+    def check_rejected(proposal: Proposal) -> None:
+        if proposal.status != "rejected":
+            raise Conflict(f"was not rejected: it is {proposal.status}", field="proposal_id")
+        if any(verdict.action == "lift" for verdict in proposal.verdicts):
             raise Conflict("was lifted before", field="proposal_id")
-        await at.decide("lift", note=request.note)
-        return await _read(context, at.tx, request.proposal_id)
+
+    return await _decide(context, reviewer, request, "lift", check=check_rejected, ended=True, note=request.note)
 
 
 class Override(NotedAction):
@@ -294,13 +294,13 @@ async def override(context: FabricContext, reviewer: Principal, request: Overrid
     """
     if request.tier is None and request.priority is None:
         raise InvalidInput("give a tier, a priority, or both", field="tier")
-    async with _open(context, reviewer, request) as at:
-        if at.became is not None:
-            return at.became
-        if request.tier == "working" and at.loaded.proposal.candidate.scope.session_id is None:
+
+    def check_tier(proposal: Proposal) -> None:
+        if request.tier == "working" and proposal.candidate.scope.session_id is None:
             raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
-        await at.decide("override", tier=request.tier, priority=request.priority, note=request.note)
-        return await _read(context, at.tx, request.proposal_id)
+
+    changed: dict[str, Any] = {"tier": request.tier, "priority": request.priority, "note": request.note}
+    return await _decide(context, reviewer, request, "override", check=check_tier, **changed)
 
 
 class Assign(ProposalAction):
@@ -312,31 +312,35 @@ class Assign(ProposalAction):
 @verb("queue.assign", right="review", http="POST /queue/{proposal_id}/assign", retry=True, cli="assign")
 async def assign(context: FabricContext, reviewer: Principal, request: Assign) -> Proposal:
     """Assign a proposal to a reviewer."""
-    async with _open(context, reviewer, request) as at:
-        if at.became is not None:
-            return at.became
-        await at.decide("assign", assignee=request.to or reviewer.id)
-        return await _read(context, at.tx, request.proposal_id)
+    return await _decide(context, reviewer, request, "assign", assignee=request.to or reviewer.id)
 
 
 @verb("queue.release", right="review", http="POST /queue/{proposal_id}/release", retry=True, cli="release")
 async def release(context: FabricContext, reviewer: Principal, request: ProposalAction) -> Proposal:
     """Unassign a proposal, or return a held one to the queue."""
-    async with _open(context, reviewer, request) as at:
-        if at.became is not None:
-            return at.became
-        await at.decide("release")
-        return await _read(context, at.tx, request.proposal_id)
+    return await _decide(context, reviewer, request, "release")
+
+
+# ---- acting on one proposal ----
+
+
+@dataclass(frozen=True)
+class _LockedProposal:
+    """A proposal that a reviewer acts on; `withdrawn` is what to return if the gates withdrew it."""
+
+    tx: Transaction
+    loaded: review.Loaded
+    pack: Pack
+    withdrawn: Proposal | None
 
 
 @asynccontextmanager
-async def _open(
+async def _locked(
     context: FabricContext, reviewer: Principal, request: ProposalAction, *, ended: bool = False
-) -> AsyncGenerator["_Open"]:
-    """Lock a proposal for one reviewer's action; one that had its final verdict only with `ended`.
+) -> AsyncGenerator[_LockedProposal]:
+    """Lock a proposal for one reviewer's action; `ended` allows one that has had its final verdict.
 
-    One made under another pack passes the gates again first. Where it does not pass there is nothing to act on:
-    `became` is what to return.
+    One made under another pack passes the gates again first, which may withdraw it.
     """
     proposal_id, version = request.proposal_id, request.version
     pack = await context.pack_for(reviewer)
@@ -347,30 +351,90 @@ async def _open(
         loaded = await review.load(tx, context.vault, proposal_id, locked=True)
         if version is not None and version != loaded.proposal.version:
             raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
-        withdrawn: str | None = None
+        withdrawn: Proposal | None = None
         if not ended:
             review.check_undecided(loaded)
-            again = await regate(context, tx, loaded, pack)
-            withdrawn = None if again.stands else again.replaced_by or proposal_id
-        became = await _read(context, tx, withdrawn) if withdrawn is not None else None
-        yield _Open(tx, reviewer, loaded, pack, became)
+            if (instead := await regate(context, tx, loaded, pack)) is not None:
+                withdrawn = await _read(context, tx, instead)
+        yield _LockedProposal(tx, loaded, pack, withdrawn)
+
+
+async def _decide(
+    context: FabricContext,
+    reviewer: Principal,
+    request: ProposalAction,
+    action: Action,
+    *,
+    check: Callable[[Proposal], None] = lambda _: None,
+    ended: bool = False,
+    **verdict: Any,
+) -> Proposal:
+    """Record a verdict that only changes the proposal, after a check of it; returns the proposal as it is then."""
+    async with _locked(context, reviewer, request, ended=ended) as locked:
+        if locked.withdrawn is not None:
+            return locked.withdrawn
+        check(locked.loaded.proposal)
+        await review.decide(locked.tx, locked.loaded, action, reviewer, locked.pack, **verdict)
+        return await _read(context, locked.tx, request.proposal_id)
 
 
 async def _read(context: FabricContext, tx: Transaction, proposal_id: str) -> Proposal:
     return (await review.load(tx, context.vault, proposal_id)).proposal
 
 
-@dataclass(frozen=True)
-class _Open:
-    """A proposal that a reviewer acts on."""
+# ---- policy approves: proposals that need no person are promoted without one (REV-3) ----
 
-    tx: Transaction
-    principal: Principal
-    loaded: review.Loaded
-    pack: Pack
-    became: Proposal | None = None
+# Proposals promoted in one transaction.
+AT_ONCE = 200
+# Proposals that one pass looks at.
+MOST = 10_000
+# The cursor before which no proposal is left to policy.
+_CURSOR = "promote"
 
-    async def decide(self, action: Action, **what: Any) -> None:
-        """Record the reviewer's verdict."""
-        assert self.became is None, "it was withdrawn: there is nothing to decide"
-        await review.decide(self.tx, self.loaded, action, self.principal, self.pack, **what)
+
+async def promote_by_policy(context: FabricContext, tenant_id: str) -> tuple[str, ...]:
+    """Promote what policy alone may promote; returns the memories.
+
+    Proposals without neighbours are promoted together, the others one by one.
+    """
+    promoted: list[str] = []
+    async with context.transaction(tenant_id, "auditor") as tx:
+        eligible, settled = await review.auto_promotable(tx, MOST, await review.suspended_classes(tx))
+    if settled is not None:
+        async with context.transaction(tenant_id, "writer") as tx:
+            cursor = await cursors.lock(tx, _CURSOR)
+            # Another process may have moved it further.
+            if settled > (cursor["seq"], cursor["place"]):
+                cursors.move(tx, _CURSOR, *settled)
+    for first in range(0, len(eligible), AT_ONCE):
+        part = eligible[first : first + AT_ONCE]
+        done = await _promote_together(context, tenant_id, part)
+        promoted += done.values()
+        for proposal_id in part:
+            if proposal_id not in done:
+                with suppress(NotPromotable):  # It stays pending, and stops no other.
+                    if (memory_id := await _promote_one(context, tenant_id, proposal_id)) is not None:
+                        promoted.append(memory_id)
+    return tuple(promoted)
+
+
+@retry_on_pack_change
+async def _promote_together(context: FabricContext, tenant_id: str, proposal_ids: Sequence[str]) -> dict[str, str]:
+    pack = await context.pack_in_force(tenant_id)
+    async with context.transaction(tenant_id, "writer", under=pack) as tx:
+        await review.lock(tx, proposal_ids)
+        loaded = await review.load_many(tx, context.vault, proposal_ids, skip_broken=True)
+        pending = [one for one in loaded if one.proposal.status == "pending"]
+        # What was proposed under another pack passes the gates again, alone.
+        here = [one for one in pending if one.proposal.pack == pack.ref]
+        return await promote_many(context, tx, here, pack, None, None) if here else {}
+
+
+@retry_on_pack_change
+async def _promote_one(context: FabricContext, tenant_id: str, proposal_id: str) -> str | None:
+    pack = await context.pack_in_force(tenant_id)
+    async with context.transaction(tenant_id, "writer", under=pack) as tx:
+        loaded = await review.load(tx, context.vault, proposal_id, locked=True)
+        if loaded.proposal.status != "pending" or await regate(context, tx, loaded, pack) is not None:
+            return None
+        return await promote_proposal(context, tx, loaded, pack, None)

@@ -64,18 +64,13 @@ class RedisStore:
     """
 
     def __init__(
-        self,
-        url: str,
-        *,
-        timeout: float = 0.2,
-        pause: float = 5.0,
-        monotonic: Callable[[], float] | None = None,
+        self, url: str, *, timeout: float = 0.2, pause: float = 5.0, monotonic: Callable[[], float] | None = None
     ) -> None:
         _check(url)
         self._url = url
         self._timeout = timeout
         self._pause = pause
-        self._monotonic = monotonic or _loop_time
+        self._monotonic = monotonic or (lambda: asyncio.get_running_loop().time())
         self._client: Any = None
         self._ask_again_at: float | None = None
         # Waiting for a turn is our own load and not the fault of Redis: it does not count against the deadline.
@@ -203,10 +198,6 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _loop_time() -> float:
-    return asyncio.get_running_loop().time()
-
-
 # ---- what an answer means; anything else raises, and counts as a failure ----
 
 
@@ -214,8 +205,8 @@ def _bodies(memory_ids: Sequence[str], answers: list[object]) -> dict[str, bytes
     kind, values = answers
     if _is_of_another_type(kind, values):
         return {}
-    found = _list(values)
-    if not all(value is None or isinstance(value, bytes) for value in found):
+    found = cast("list[object]", values)
+    if not isinstance(values, list) or not all(value is None or isinstance(value, bytes) for value in found):
         raise ValueError("not the fields of a hash")
     return {memory_id: value for memory_id, value in zip(memory_ids, found, strict=True) if isinstance(value, bytes)}
 
@@ -238,12 +229,6 @@ def _number(answers: list[object]) -> int:
     if not isinstance(answer, int):
         raise ValueError("not a number")
     return answer
-
-
-def _list(answer: object) -> list[object]:
-    if not isinstance(answer, list):
-        raise ValueError("not a list")
-    return cast("list[object]", answer)
 
 
 # ---- the address ----

@@ -71,11 +71,7 @@ def _entry(verb: Declaration[Any]) -> str:
         "pairs": tuple(one.name for one in own if one.kind is dict),
     }
     shown = [f"verb={verb.name!r}", f"help=({' '.join(map(repr, lines))})"]
-    shown += [
-        f"{name}={value!r}" for name, value in parts.items() if value not in (None, False, ()) and value is not True
-    ]
-    shown += [f"{name}=True" for name in ("many", "counts_after") if parts[name]]
-    shown += ["served=False"] if not parts["served"] else []
+    shown += [f"{name}={value!r}" for name, value in parts.items() if value not in (None, (), name == "served")]
     # Arguments stand before options.
     declared = [one.source for one in sorted(own, key=lambda one: not one.is_argument)]
     return ", ".join([*shown, *([f"parameters=({', '.join(declared)},)"] if declared else [])])
@@ -134,19 +130,20 @@ class _Field:
         type_ = {datetime: "str", dict: "list[str]", tuple: "list[str]"}.get(self.kind) or _written(self.kind)
         optional = "" if required or (self.kind is bool and self.info.default is False) else " | None"
         default = "" if required else ", False" if self.info.default is False else ", None"
-        words = ", ".join(f'"{one}"' for one in self._words() if one)
-        made = f"Annotated[{type_}{optional}, {'argument' if self.is_argument else 'flag'}({words})]"
+        usage, words = self._usage_and_help()
+        made = f'Annotated[{type_}{optional}, {"argument" if self.is_argument else "flag"}("{usage}", "{words}")]'
         if self.name in DECLARED and (self.is_argument or not self.verb.page_key):
             made = DECLARED[self.name]
         return f'parameter("{_PARAMETERS.get(self.name, self.name)}", {made}{default})'
 
-    def _words(self) -> tuple[str, ...]:
+    def _usage_and_help(self) -> tuple[str, str]:
         noun = self.name.removesuffix("_id")
         if self.is_argument:
             many = f"{noun.removesuffix('_ids').upper()}..." if self.kind is tuple else None
             metavar = many or _METAVARS.get(self.name, noun.upper())
             return metavar, self._described(f"the id of a {noun}, {_PREFIXES.get(self.name)}_...")
-        return self.flag, self._metavar(noun), self._described(f"only this {self.flag[2:].replace('-', ' ')}")
+        usage = f"{self.flag} {self._metavar(noun)}".rstrip()
+        return usage, self._described(f"only this {self.flag[2:].replace('-', ' ')}")
 
     def _metavar(self, noun: str) -> str:
         if self.kind is datetime or self.kind is dict:

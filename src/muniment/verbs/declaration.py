@@ -5,7 +5,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, Literal, TypeVar, cast, get_type_hints
 
 from muniment.access.roles import Right as Right
@@ -13,7 +13,7 @@ from muniment.context import FabricContext, retry_on_pack_change
 from muniment.errors import InvalidInput
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.fields import Artifact, build
-from muniment.verbs.inputs import check_tenant
+from muniment.model.inputs import check_tenant
 
 T = TypeVar("T")
 Method = Literal["GET", "POST", "DELETE"]
@@ -27,35 +27,71 @@ HTTP_PAGE = 50
 
 
 @dataclass(frozen=True)
-class Declaration(Generic[T]):
-    """A verb. Calling it checks the input, authorises the caller and runs the handler."""
+class Options:
+    """What a declaration says about a verb.
+
+    - `right`: the right that the caller needs, a key of `ALLOWED` in access/roles.py. `run_right` is a run's,
+      `also_right` is needed too. Over HTTP callers with `other_right` are admitted as well; `right_for` then chooses
+      which of the two is checked.
+    - `http`: method and path, such as `"POST /queue/{proposal_id}/approve"`; None where it is not served. With
+      `custom_route` its route is written by hand. `shown_as` is the type that is sent instead of the result.
+    - `positional`: the fields that Python callers may pass by position; by default those of the path.
+    - `keywords`: the fields that become `**fields`, typed by the `TypedDict` of that name.
+    - `unchecked`: the input type of a handler that takes the fields as they were passed, and checks them itself.
+    - `page_key`: for a list, the attribute of an entry that `after` names.
+    - `cli`: the command that takes the fields of the input as they are, such as `"webhook list"`.
+    - `retry`: repeat the call when another pack is put in force meanwhile. `slow`: a client waits minutes for it.
+    """
 
     name: str
+    _: KW_ONLY
     right: Right | None
-    effect: Effect
+    http: str | None
+    effect: Effect | None = None
+    status: int = 200
+    retry: bool = False
+    positional: tuple[str, ...] | None = None
+    keywords: type[Artifact] | None = None
+    unchecked: type[Artifact] | None = None
+    page_key: str | None = None
+    page_limit: int = HTTP_PAGE
+    run_right: Right | None = None
+    also_right: Right | None = None
+    other_right: Right | None = None
+    right_for: Callable[[Asker, Any], Right] | None = None
+    shown_as: Any = None
+    slow: bool = False
+    custom_route: bool = False
+    cli: str | None = None
+
+    @property
+    def method(self) -> Method | None:
+        """The HTTP method of its route; None where it is not served."""
+        return cast("Method", self.http.partition(" ")[0]) if self.http is not None else None
+
+    @property
+    def path(self) -> str:
+        """The path of its route."""
+        return (self.http or "").partition(" ")[2]
+
+    @property
+    def path_fields(self) -> tuple[str, ...]:
+        """The fields that the path of its route holds."""
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration(Options, Generic[T]):
+    """A verb. Calling it checks the input, authorises the caller and runs the handler."""
+
+    effect: Effect = "read"
+    positional: tuple[str, ...] = ()
     handler: Callable[..., Awaitable[T]]
     caller: Caller
     input: type[Artifact] | None
-    # Whether the handler takes the fields as they were passed, and checks them itself.
-    unchecked: bool
     result: Any
     on_progress: Any
     takes_principal: bool
-    positional: tuple[str, ...]
-    keywords: type[Artifact] | None
-    method: Method | None
-    path: str
-    status: int
-    page_key: str | None
-    page_limit: int
-    run_right: Right | None
-    also_right: Right | None
-    other_right: Right | None
-    right_for: Callable[[Asker, Any], Right] | None
-    shown_as: Any
-    slow: bool
-    custom_route: bool
-    cli: str | None
 
     @property
     def group(self) -> str:
@@ -71,11 +107,6 @@ class Declaration(Generic[T]):
     def doc(self) -> str:
         """What it does, as its handler says."""
         return inspect.cleandoc(self.handler.__doc__ or "")
-
-    @property
-    def path_fields(self) -> tuple[str, ...]:
-        """The fields that the path of its route holds."""
-        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
 
     @property
     def versioned(self) -> bool:
@@ -104,7 +135,7 @@ class Declaration(Generic[T]):
         has_caller = self.caller in ("principal", "asker", "run")
         # Where the right depends on the input, that is checked first.
         principal = await self._authorise(context, caller, None) if has_caller and self.right_for is None else None
-        request: Any = fields if self.unchecked or self.input is None else build(self.input, fields)
+        request: Any = fields if self.unchecked is not None or self.input is None else build(self.input, fields)
         if has_caller and principal is None:
             principal = await self._authorise(context, caller, request)
         if has_caller:
@@ -131,97 +162,47 @@ class Declaration(Generic[T]):
 _DECLARED: dict[str, Declaration[Any]] = {}
 
 
-def verb(
-    name: str,
-    *,
-    right: Right | None,
-    http: str | None,
-    effect: Effect | None = None,
-    status: int = 200,
-    retry: bool = False,
-    positional: tuple[str, ...] | None = None,
-    keywords: type[Artifact] | None = None,
-    unchecked: type[Artifact] | None = None,
-    page_key: str | None = None,
-    page_limit: int = HTTP_PAGE,
-    run_right: Right | None = None,
-    also_right: Right | None = None,
-    other_right: Right | None = None,
-    right_for: Callable[[Asker, Any], Right] | None = None,
-    shown_as: Any = None,
-    slow: bool = False,
-    custom_route: bool = False,
-    cli: str | None = None,
-) -> Callable[[Callable[..., Awaitable[T]]], Declaration[T]]:
+@dataclass(frozen=True)
+class verb(Options):  # noqa: N801  it is used as a decorator
     """Declare a verb on its handler, `async def handler(context, caller, request)`.
 
     The annotation of the second parameter says who calls: `Principal`, `Asker`, `RunContext`, or `str` for a tenant's
     id. That of the third is the input type; with `unchecked`, its fields come as a mapping that the handler checks.
     Keyword parameters: `principal` is the authorised principal where the second is an `Asker`, `on_progress` a
     callback.
-
-    - `right`: the right that the caller needs, a key of `ALLOWED` in access/roles.py. `run_right` is a run's,
-      `also_right` is needed too. Over HTTP callers with `other_right` are admitted as well; `right_for` then chooses
-      which of the two is checked.
-    - `http`: method and path, such as `"POST /queue/{proposal_id}/approve"`; None where it is not served. With
-      `custom_route` its route is written by hand. `shown_as` is the type that is sent instead of the result.
-    - `positional`: the fields that Python callers may pass by position; by default those of the path.
-    - `keywords`: the fields that become `**fields`, typed by the `TypedDict` of that name.
-    - `page_key`: for a list, the attribute of an entry that `after` names.
-    - `cli`: the command that takes the fields of the input as they are, such as `"webhook list"`.
-    - `retry`: repeat the call when another pack is put in force meanwhile. `slow`: a client waits minutes for it.
     """
 
-    def declare(handler: Callable[..., Awaitable[T]]) -> Declaration[T]:
-        method, _, path = (http or "").partition(" ")
+    def __call__(self, handler: Callable[..., Awaitable[T]]) -> Declaration[T]:
+        """Make the declaration, and list it in `declared`."""
         hints = get_type_hints(handler, include_extras=True)
         result = hints.pop("return")
         on_progress = hints.pop("on_progress", None)
-        takes_principal = hints.pop("principal", None) if "principal" in _keyword_only(handler) else None
+        takes_principal = "principal" in inspect.getfullargspec(handler).kwonlyargs
+        if takes_principal:
+            hints.pop("principal")
         parameters = list(hints.values())[1:]
         caller = _caller(parameters)
         if caller != "nobody":
             parameters.pop(0)
-        taken = unchecked or (parameters[0] if parameters else None)
-        path_fields = tuple(part[1:-1] for part in path.split("/") if part.startswith("{"))
-        known_effect = effect or ("read" if method == "GET" else "write")
+        effect = self.effect or ("read" if self.method == "GET" else "write")
+        known: dict[str, Any] = vars(self) | {
+            "effect": effect,
+            "positional": self.path_fields if self.positional is None else self.positional,
+            "slow": self.slow or effect == "pass",
+        }
         made = Declaration(
-            name=name,
-            right=right,
-            effect=known_effect,
-            handler=retry_on_pack_change(handler) if retry else handler,
+            handler=retry_on_pack_change(handler) if self.retry else handler,
             caller=caller,
-            input=taken,
-            unchecked=unchecked is not None,
+            input=self.unchecked or (parameters[0] if parameters else None),
             result=result,
             on_progress=on_progress,
-            takes_principal=takes_principal is not None,
-            positional=path_fields if positional is None else positional,
-            keywords=keywords,
-            method=cast("Method", method) if http is not None else None,
-            path=path,
-            status=status,
-            page_key=page_key,
-            page_limit=page_limit,
-            run_right=run_right,
-            also_right=also_right,
-            other_right=other_right,
-            right_for=right_for,
-            shown_as=shown_as,
-            slow=slow or known_effect == "pass",
-            custom_route=custom_route,
-            cli=cli,
+            takes_principal=takes_principal,
+            **known,
         )
-        if name in _DECLARED:
-            raise ValueError(f"the verb {name} is declared twice")
-        _DECLARED[name] = made
+        if self.name in _DECLARED:
+            raise ValueError(f"the verb {self.name} is declared twice")
+        _DECLARED[self.name] = made
         return made
-
-    return declare
-
-
-def _keyword_only(handler: Callable[..., Any]) -> set[str]:
-    return {one.name for one in inspect.signature(handler).parameters.values() if one.kind is one.KEYWORD_ONLY}
 
 
 def _caller(parameters: list[Any]) -> Caller:

@@ -12,7 +12,8 @@
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -21,7 +22,7 @@ from pydantic import BaseModel
 
 from muniment.verbs.commands import DECLARED, command_table
 from muniment.verbs.declaration import Declaration
-from muniment.verbs.registry import GROUPS, verbs
+from muniment.verbs.registry import GROUPS, Group, verbs
 from muniment.verbs.signatures import Imports, Parameter, Signature, accepted_field, constant_name, written
 
 SOURCE = Path(__file__).parents[1]
@@ -76,6 +77,26 @@ def _class(name: str, parent: str, doc: str, members: Iterable[str]) -> str:
     return f"class {name}({parent}):\n{_docstring(doc, 4)}\n\n" + "\n\n".join(members) + "\n"
 
 
+def _groups(
+    groups: Mapping[str, Group],
+    name: str,
+    parent: str,
+    method: Callable[[Declaration[Any]], str],
+    *first: str,
+    served: bool = False,
+) -> list[str]:
+    """A class for each group of verbs; its name and what stands first in it are filled in with the group's."""
+    return [
+        _class(
+            name.format(one.class_name),
+            parent,
+            one.doc,
+            [*(line.format(one.class_name) for line in first), *map(method, _of_group(group, served=served))],
+        )
+        for group, one in groups.items()
+    ]
+
+
 def _method(signature: Signature, body: str, *, blocks: bool = False) -> str:
     verb = signature.verb
     opening = f"    {'' if blocks else 'async '}def {verb.verb}{signature.source}:"
@@ -97,19 +118,27 @@ def _keywords() -> str:
     imports = Imports()
     imports.add("typing", "TypedDict")
     kinds = dict.fromkeys(one.keywords for one in verbs().values() if one.keywords is not None)
-    made = [_typed_dict(kind, imports) for kind in kinds]
+    held = Counter(base for kind in kinds for base in kind.__mro__[1:] if getattr(base, "model_fields", None))
+    # Fields that several of them have stand in a base of theirs.
+    bases = [base for base, count in held.items() if count > 1 and base not in kinds]
+    made = [_typed_dict(kind, [*bases, *kinds], imports) for kind in (*bases, *kinds)]
     return _module("The keyword arguments of the verbs that take `**fields`, for type checkers.", imports, *made)
 
 
-def _typed_dict(kind: type[BaseModel], imports: Imports) -> str:
+def _typed_dict(kind: type[BaseModel], kinds: Sequence[type[BaseModel]], imports: Imports) -> str:
+    parents = [one for one in kinds if issubclass(kind, one) and one is not kind]
+    inherited = {name for one in parents for name in one.model_fields}
     lines: list[str] = []
     for name, one in kind.model_fields.items():
+        if name in inherited:
+            continue
         type_ = accepted_field(one, imports)
         needed = one.is_required()
         lines.append(f"    {name}: {imports.add('typing', 'Required')}[{type_}]" if needed else f"    {name}: {type_}")
         if one.description is not None:
             lines.append(_docstring(one.description[0].upper() + one.description[1:] + ".", 4))
-    return f"class {kind.__name__}(TypedDict, total=False):\n{_docstring(kind.__doc__ or '', 4)}\n\n" + "\n".join(lines)
+    named = ", ".join(one.__name__ for one in parents) or "TypedDict"
+    return f"class {kind.__name__}({named}, total=False):\n{_docstring(kind.__doc__ or '', 4)}\n\n" + "\n".join(lines)
 
 
 # The fabric
@@ -121,16 +150,15 @@ def _fabric() -> str:
     imports.add("__future__", "annotations")
     imports.add("muniment.lifecycle", "FabricGroup")
     imports.add("muniment.lifecycle", "FabricLifecycle")
-    groups = [
-        _class(f"Async{one.class_name}", "FabricGroup", one.doc, (_handled(verb, imports) for verb in _of_group(name)))
-        for name, one in GROUPS.items()
-    ]
-    properties = (_property(name, f"Async{one.class_name}", "self._context") for name, one in GROUPS.items())
+    groups = _groups(GROUPS, "Async{}", "FabricGroup", lambda verb: _handled(verb, imports))
     fabric = _class(
         "AsyncFabric",
         "FabricLifecycle",
         "A memory fabric on one database. Use `async with AsyncFabric.open() as fabric`, or await it and close it.",
-        [*properties, *(_handled(verb, imports) for verb in _of_group(""))],
+        [
+            *(_property(name, f"Async{one.class_name}", "self._context") for name, one in GROUPS.items()),
+            *(_handled(verb, imports) for verb in _of_group("")),
+        ],
     )
     return _module("AsyncFabric: every verb, asynchronous.", imports, *groups, fabric)
 
@@ -145,11 +173,17 @@ def _handled(verb: Declaration[Any], imports: Imports) -> str:
     module = verb.handler.__module__
     alias = module.split(".")[1] + "_verbs"
     imports.add(module.rpartition(".")[0], f"verbs as {alias}")
-    given = ["self._context", *([signature.caller_name] if signature.caller_name is not None else [])]
-    given += _named(signature.fields)
+    given = _passed_on("self._context", signature, _named(signature.positional))
+    return _method(signature, f"return await {alias}.{verb.handler.__name__}({given})")
+
+
+def _passed_on(first: str, signature: Signature, positional: list[str]) -> str:
+    """The arguments of a call that passes on those of a method."""
+    given = [first, *([signature.caller_name] if signature.caller_name is not None else []), *positional]
+    given += _named(signature.named)
     given += ["on_progress=on_progress"] if signature.progress is not None else []
     given += ["**fields"] if signature.keywords is not None else []
-    return _method(signature, f"return await {alias}.{verb.handler.__name__}({', '.join(given)})")
+    return ", ".join(given)
 
 
 # What blocks
@@ -161,18 +195,9 @@ def _blocking() -> str:
     imports.add("muniment.blocking", "BlockingLifecycle")
     for one in GROUPS.values():
         types.add("muniment.fabric", f"Async{one.class_name}")
-    groups = [
-        _class(
-            one.class_name,
-            "BlockingGroup",
-            one.doc,
-            [
-                f"    _group: Async{one.class_name}",
-                *(_waiting(verb, "self._group", types) for verb in _of_group(name)),
-            ],
-        )
-        for name, one in GROUPS.items()
-    ]
+    groups = _groups(
+        GROUPS, "{}", "BlockingGroup", lambda verb: _waiting(verb, "self._group", types), "    _group: Async{}"
+    )
     properties = (
         _property(name, one.class_name, f"self._portal, self._fabric.{name}")
         for name, one in GROUPS.items()
@@ -195,12 +220,8 @@ def _blocking() -> str:
 
 def _waiting(verb: Declaration[Any], target: str, imports: Imports) -> str:
     signature = Signature(verb, imports)
-    given = [f"{target}.{verb.verb}", *([signature.caller_name] if signature.caller_name is not None else [])]
-    given += [one.name for one in signature.positional]
-    given += _named(signature.named)
-    given += ["on_progress=on_progress"] if signature.progress is not None else []
-    given += ["**fields"] if signature.keywords is not None else []
-    return _method(signature, f"return self._wait({', '.join(given)})", blocks=True)
+    given = _passed_on(f"{target}.{verb.verb}", signature, [one.name for one in signature.positional])
+    return _method(signature, f"return self._wait({given})", blocks=True)
 
 
 # The client
@@ -212,15 +233,9 @@ def _client() -> str:
         imports.add("muniment.client.connection", name)
     results: dict[str, tuple[str, str]] = {}
     served = {name: one for name, one in GROUPS.items() if any(_of_group(name, served=True))}
-    groups = [
-        _class(
-            f"Async{one.class_name}Client",
-            "ClientGroup",
-            one.doc,
-            (_request(verb, imports, types, results) for verb in _of_group(name, served=True)),
-        )
-        for name, one in served.items()
-    ]
+    groups = _groups(
+        served, "Async{}Client", "ClientGroup", lambda verb: _request(verb, imports, types, results), served=True
+    )
     properties = (_property(name, f"Async{one.class_name}Client", "self._connection") for name, one in served.items())
     client = _class(
         "AsyncClient",

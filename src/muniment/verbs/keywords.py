@@ -7,7 +7,7 @@ from typing import Any, Required, TypedDict
 
 from muniment.model.browse import Wanted
 from muniment.model.candidate import GateName
-from muniment.model.capture_history import CaptureState
+from muniment.model.capture import CaptureState
 from muniment.model.compiled import Format
 from muniment.model.fields import CaptureKind, Source, Tier, WriteClass
 from muniment.model.proposal import HumanReason
@@ -15,10 +15,9 @@ from muniment.model.review_views import OpenStatus, Risk
 from muniment.model.speakers import SpeaksFor
 
 
-class CaptureFields(TypedDict, total=False):
-    """What `capture` takes."""
+class Circumstances(TypedDict, total=False):
+    """What a caller says about a capture beside its content."""
 
-    kind: Required[CaptureKind]
     classification: Required[str]
     origin: str | None
     subject: str | None
@@ -33,6 +32,12 @@ class CaptureFields(TypedDict, total=False):
     evidence_refs: Sequence[str]
     observed_at: datetime | None
     idempotency_key: str | None
+
+
+class CaptureFields(Circumstances, total=False):
+    """What `capture` takes."""
+
+    kind: Required[CaptureKind]
     text: str | None
     payload: Any
 
@@ -54,7 +59,7 @@ class CaptureFilters(TypedDict, total=False):
     until: datetime | None
     """Captured before that moment."""
     state: CaptureState | None
-    """Archived captures are listed with `archived` alone."""
+    """Archived captures are listed only with `archived`."""
 
 
 class RefusalFilters(TypedDict, total=False):
@@ -67,26 +72,12 @@ class RefusalFilters(TypedDict, total=False):
     """Refused at that moment or later."""
     capture_id: str | None
     latest: bool
-    """Only where the capture was not consolidated again since."""
+    """Only refusals whose capture was not consolidated again since."""
 
 
-class ProposeFields(TypedDict, total=False):
+class ProposeFields(Circumstances, total=False):
     """What `propose` takes: a typed fact, and the circumstances of its capture."""
 
-    classification: Required[str]
-    origin: str | None
-    subject: str | None
-    user_id: str | None
-    session_id: str | None
-    run_id: str | None
-    recall_id: str | None
-    intent_id: str | None
-    workflow_id: str | None
-    decision_key: str | None
-    qualifiers: Mapping[str, str]
-    evidence_refs: Sequence[str]
-    observed_at: datetime | None
-    idempotency_key: str | None
     write_class: Required[WriteClass]
     entity: str | None
     predicate: str | None
@@ -138,26 +129,14 @@ class RecallFields(TypedDict, total=False):
     entities: Iterable[str] | None
     """Only about these entities."""
     hops: int
-    """Also about entities so many steps from these in the entity graph."""
+    """Also about entities up to this many steps away in the entity graph."""
     as_of: int | datetime | None
     """What was known at that past moment, or at that sequence number."""
 
 
-class CompileFields(TypedDict, total=False):
+class CompileFields(RecallFields, total=False):
     """How a recall is compiled, beside what it is narrowed by."""
 
-    limit: int | None
-    """The number of records at most; the pack in force bounds it."""
-    tiers: Iterable[Tier] | None
-    """Only of these tiers."""
-    classes: Iterable[WriteClass] | None
-    """Only of these classes."""
-    entities: Iterable[str] | None
-    """Only about these entities."""
-    hops: int
-    """Also about entities so many steps from these in the entity graph."""
-    as_of: int | datetime | None
-    """What was known at that past moment, or at that sequence number."""
     token_budget: int
     """The number of tokens at most."""
     format: Format

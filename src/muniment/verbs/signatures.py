@@ -16,8 +16,8 @@ from pydantic import AwareDatetime
 from pydantic.fields import FieldInfo
 
 from muniment import model
+from muniment.model.inputs import OtherRun, Passed
 from muniment.verbs.declaration import Declaration
-from muniment.verbs.inputs import OtherRun, Passed
 
 # What callers may pass for a field that holds one of these.
 _ACCEPTED = {tuple: Sequence, list: Sequence, frozenset: Iterable, set: Iterable, dict: Mapping}

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 import anyio
@@ -34,9 +33,7 @@ class Sender:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         with anyio.CancelScope(shield=True):
             await self._client.aclose()
 

@@ -14,9 +14,8 @@ from muniment.database.rows import event_of, fields_of
 from muniment.database.sealing import SubjectKey
 from muniment.database.storage import Row, Transaction
 from muniment.errors import InvalidInput, NotFound, TooLarge
-from muniment.model.events import Event
+from muniment.model.events import Event, Webhook, WebhookInput
 from muniment.model.ids import make_id
-from muniment.model.webhook import Webhook, WebhookInput
 
 MOST = 16
 # How long a lease lasts without an answer; longer than one post can take.

@@ -11,11 +11,10 @@ from muniment.context import FabricContext
 from muniment.database.sealing import SubjectKey
 from muniment.errors import InvalidInput, MunimentError, NotFound
 from muniment.model.context import Principal
-from muniment.model.events import Event
+from muniment.model.events import Deliveries, Event, Webhook, WebhookInput
 from muniment.model.fields import Name
-from muniment.model.webhook import Deliveries, Webhook, WebhookInput
+from muniment.model.inputs import Listing, Passed, VerbInput, Whole
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, Passed, VerbInput, Whole
 from muniment.webhooks import store as webhooks
 from muniment.webhooks.messages import CONTENT_TYPE, encoded, new_secret, signed
 from muniment.webhooks.sending import Sender
@@ -57,7 +56,7 @@ async def add(context: FabricContext, admin: Principal, request: WebhookInput) -
 async def list_webhooks(context: FabricContext, admin: Principal, request: Listing) -> list[Webhook]:
     """List the webhooks, the oldest first, each with its position in the event log and its last error.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(admin.tenant_id, "auditor") as tx:
         key = await context.vault.existing_tenant_data_key(tx)
@@ -131,7 +130,7 @@ class Deliver(VerbInput):
 
 @verb("webhooks.deliver", right="work", effect="pass", http="POST /work/deliver")
 async def deliver(context: FabricContext, tenant_id: str, request: Deliver) -> Deliveries:
-    """Post to each of the tenant's webhooks what it has not got yet, at most `max_events` each.
+    """Post to each of the tenant's webhooks the events it has not received yet, at most `max_events` each.
 
     Safe to run twice, concurrently, or to be killed: one process posts to a webhook at a time, and what was posted
     without its answer being recorded is posted again.

@@ -7,8 +7,8 @@ instead of waiting for a time long past to come again.
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from muniment.database.storage import Row
 from muniment.job import Job
@@ -28,16 +28,14 @@ LOOK_EVERY = 1.0
 _REST = 4
 
 
-@dataclass(frozen=True)
-class Due:
+class Due(NamedTuple):
     """A job that is due in a tenant."""
 
     tenant_id: str
     job: str
 
 
-@dataclass(frozen=True)
-class LastRun:
+class LastRun(NamedTuple):
     """The last run of a job in a tenant: its time, the tenant's sequence number then, and the failures since."""
 
     at: datetime

@@ -8,13 +8,12 @@ from pydantic import Field
 from muniment.context import FabricContext
 from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data
-from muniment.model.breaker import Breaker
 from muniment.model.context import Principal
 from muniment.model.fields import Name, WriteClass
-from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+from muniment.model.inputs import Listing, PageSize, VerbInput
+from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
 from muniment.review import store as review
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 @verb("work.backlog", right="read_work", http="GET /work/backlog", cli="work list")
@@ -36,7 +35,7 @@ class ListParked(Listing):
 async def parked(context: FabricContext, reader: Principal, request: ListParked) -> Sequence[Parked]:
     """List the captures that were parked after their last retry, with the reason, the oldest first.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         rows = await tx.rows("candidate.parked", after=request.after or "", count=request.limit)

@@ -186,9 +186,6 @@ class Worker:
         }
 
 
-log = logging.getLogger("muniment.jobs")
-
-
 async def run(opened: Opened, due: Due) -> JobResult | None:
     """Run a job in a tenant and record the result; None if it failed, which is recorded and tried again later.
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from muniment.candidates.extractors.extractor import Answers, Extracted, content_without_fact, fact_of, refs_of
 from muniment.model.capture import Capture
-from muniment.model.ids import CEID_PATTERN
+from muniment.model.ids import is_ceid
 
 # Confidence: what was done is surer than what was decided.
 DECIDED, DONE = 0.70, 0.80
@@ -27,10 +27,7 @@ _NO_SLUG = re.compile(r"[^a-z0-9]+")
 class DecisionExtractor:
     """Reads captures of kind `decision` and `effect`."""
 
-    @property
-    def name(self) -> str:
-        """The name and version."""
-        return "decisions@1"
+    name = "decisions@1"
 
     def reads(self, capture: Capture) -> bool:
         """Say whether it is a decision or effect with a subject or a decision key."""
@@ -67,10 +64,7 @@ class DecisionExtractor:
 class ApprovalExtractor:
     """Reads captures of kind `approval`."""
 
-    @property
-    def name(self) -> str:
-        """The name and version."""
-        return "approvals@1"
+    name = "approvals@1"
 
     def reads(self, capture: Capture) -> bool:
         """Say whether it is an approval."""
@@ -100,7 +94,7 @@ def _entity(capture: Capture) -> str | None:
     if capture.subject is not None:
         return capture.subject
     entity = f"decision:{capture.decision_key}"
-    return entity if capture.decision_key and re.fullmatch(CEID_PATTERN, entity) else None
+    return entity if capture.decision_key and is_ceid(entity) else None
 
 
 def _first(payload: Mapping[str, Any], keys: Sequence[str]) -> str | None:
@@ -124,7 +118,7 @@ def _predicate(capture: Capture, action: str | None) -> str:
 
 
 def _sentence(capture: Capture, action: str | None, outcome: Any, reason: str | None) -> str | None:
-    """Return the outcome as a sentence; None where it is an object or a list."""
+    """Return the outcome as a sentence; None if it is an object or a list."""
     if not isinstance(outcome, str | int | float):
         return None
     head = "Decided" if capture.kind == "decision" else "Done"

@@ -1,6 +1,5 @@
 """The protocol of an extractor, which reads one capture and returns the facts it finds there."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -8,7 +7,7 @@ from typing import Any, Protocol
 from muniment.errors import InvalidInput
 from muniment.model.capture import Capture, Content, TypedFact
 from muniment.model.fields import build
-from muniment.model.ids import CEID_PATTERN
+from muniment.model.ids import is_ceid
 
 MOST_FACTS = 256
 
@@ -32,7 +31,7 @@ class Answers(Protocol):
     """The stored answers of a language model for one capture, and the calls left for today."""
 
     async def get(self, extractor: str) -> bytes | None:
-        """Return the stored answer; None where there is none."""
+        """Return the stored answer; None if there is none."""
         ...
 
     async def put(self, extractor: str, answer: bytes) -> None:
@@ -57,12 +56,12 @@ class Extractor(Protocol):
         ...
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
-        """Return the facts, at most 256; raises `ExtractorFailed` where it cannot read the capture."""
+        """Return the facts, at most 256; raises `ExtractorFailed` if it cannot read the capture."""
         ...
 
 
 def fact_of(**fields: Any) -> TypedFact | None:
-    """Build a fact; None where a field is invalid, such as an entity that is no CEID or a value that is too large."""
+    """Build a fact; None if a field is invalid, such as an entity that is no CEID or a value that is too large."""
     try:
         return build(TypedFact, fields)
     except InvalidInput:
@@ -70,22 +69,21 @@ def fact_of(**fields: Any) -> TypedFact | None:
 
 
 def content_without_fact(capture: Capture) -> Content | None:
-    """Return the content of a capture that its author gave no typed fact for; None where there is none."""
+    """Return the content of a capture that its author gave no typed fact for; None if there is none."""
     return None if capture.content is None or capture.content.fact is not None else capture.content
 
 
 def entity_of(capture: Capture) -> str | None:
-    """Return the entity that a message is about: its subject, else its user; None where neither is known."""
+    """Return the entity that a message is about: its subject, else its user; None if neither is known."""
     if capture.subject is not None:
         return capture.subject
     user = f"user:{capture.user_id}"
-    return user if capture.user_id and re.fullmatch(CEID_PATTERN, user) else None
+    return user if capture.user_id and is_ceid(user) else None
 
 
 def refs_of(*texts: str | None) -> tuple[str, ...]:
     """Return the valid evidence references among the texts, each once, in order."""
-    return tuple(dict.fromkeys(text for text in texts if text is not None and _is_ref(text)))
-
-
-def _is_ref(text: str) -> bool:
-    return 0 < len(text) <= 256 and text.isprintable() and text == text.strip()
+    present = (text for text in texts if text is not None)
+    return tuple(
+        dict.fromkeys(one for one in present if 0 < len(one) <= 256 and one.isprintable() and one == one.strip())
+    )

@@ -23,12 +23,7 @@ class MapExtractor:
 
     def __init__(self, field_map: ExtractorMap) -> None:
         self._map = field_map
-        self._name = f"{field_map.name}@{field_map.version}"
-
-    @property
-    def name(self) -> str:
-        """The name and version in the pack."""
-        return self._name
+        self.name = f"{field_map.name}@{field_map.version}"
 
     def reads(self, capture: Capture) -> bool:
         """Say whether the capture is of its kind and origin and holds JSON, as payload or as text."""
@@ -36,20 +31,18 @@ class MapExtractor:
         if match.kind not in (None, capture.kind) or match.origin not in (None, capture.origin):
             return False
         content = capture.content
-        return content is not None and (content.payload is not None or _looks_like_json(content.text))
+        if content is None:
+            return False
+        return content.payload is not None or (content.text or "").lstrip()[:1] in ("{", "[")
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
         """Return the facts in the order of the pack's fields, then of the result; missing or wrong items give none.
 
-        Raises `ExtractorFailed` where the result is no JSON object or list.
+        Raises `ExtractorFailed` if the result is no JSON object or list.
         """
         document = _document(capture)
         found = (fact for field in self._map.fields for fact in _facts(field, document, capture))
         return list(islice(found, MOST_FACTS))
-
-
-def _looks_like_json(text: str | None) -> bool:
-    return text is not None and text.lstrip()[:1] in ("{", "[")
 
 
 def _document(capture: Capture) -> Any:
@@ -184,7 +177,7 @@ def _refs(template: str, item: _Item) -> Iterator[str]:
 
 
 def _filled(template: str, item: _Item) -> str | None:
-    """Fill a template with what its paths find; None where one finds no scalar."""
+    """Fill a template with what its paths find; None if one finds no scalar."""
     if template.startswith("$"):
         return _scalar_text(item.first(template))
     parts: list[str] = []

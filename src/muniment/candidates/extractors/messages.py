@@ -40,10 +40,7 @@ _FIXED_PREDICATES = frozenset({"name_to_use", "diet", "prefers_communication_cha
 class MessageExtractor:
     """Reads captures of kind `message`: stated preferences, profile facts, requests, and their updates."""
 
-    @property
-    def name(self) -> str:
-        """The name and version."""
-        return MESSAGES
+    name = MESSAGES
 
     def reads(self, capture: Capture) -> bool:
         """Say whether it is a message."""

@@ -13,7 +13,7 @@ from muniment.candidates.extractors.model_server import ask
 from muniment.candidates.extractors.models import NamedModel
 from muniment.errors import ExtractorFailed
 from muniment.model.capture import Capture
-from muniment.model.ids import CEID_PATTERN
+from muniment.model.ids import is_ceid
 from muniment.pack import ModelExtraction, Pack
 
 # Goes up with every change of the instruction or the checks: one name must give the same facts.
@@ -105,12 +105,7 @@ class ModelExtractor:
         self._settings = settings
         self._pack = pack
         self._named = named
-        self._name = f"model:{settings.model}@{_VERSION}.{settings.version}"
-
-    @property
-    def name(self) -> str:
-        """The model, the version of the instruction, and the pack's version."""
-        return self._name
+        self.name = f"model:{settings.model}@{_VERSION}.{settings.version}"
 
     def reads(self, capture: Capture) -> bool:
         """Say whether the pack lets a capture of this kind and label be sent to the model, and it is not empty."""
@@ -126,23 +121,23 @@ class ModelExtractor:
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
         """Return the facts of the answer that the capture supports.
 
-        Raises `ExtractorFailed` where no such model is set, the day's budget is spent, the server does not answer, or
+        Raises `ExtractorFailed` if no such model is set, the day's budget is spent, the server does not answer, or
         the answer is no JSON of the schema. Only an answer that fits is stored.
         """
-        stored = await answers.get(self._name)
+        stored = await answers.get(self.name)
         if stored is not None:
             return self._checked(_parsed(stored), capture)
         named = self._named_model()
         if not named.take_turn():
             raise ExtractorFailed("the model was asked as often as its settings allow for a minute", later=True)
-        if not await answers.spend(self._name, self._settings.daily_calls):
+        if not await answers.spend(self.name, self._settings.daily_calls):
             raise ExtractorFailed("the budget of the model is spent for today", later=True)
         settings = self._settings
         most = min(settings.max_tokens, named.settings.max_tokens)
         within = min(settings.timeout, named.settings.timeout)
         answer = await ask(named, _request(named.model, most, capture), most, within)
         found = _parsed(answer)
-        await answers.put(self._name, answer)
+        await answers.put(self.name, answer)
         return self._checked(found, capture)
 
     def _named_model(self) -> NamedModel:
@@ -196,7 +191,7 @@ class ModelExtractor:
 
 def _names(record: str, entity: str) -> bool:
     """Say whether the record holds the whole id, not as part of a longer one."""
-    if not re.fullmatch(CEID_PATTERN, entity):
+    if not is_ceid(entity):
         return False
     start = record.find(entity)
     while start >= 0:

@@ -43,7 +43,7 @@ class ModelSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    url: Url = Field(description="what stands before /chat/completions")
+    url: Url = Field(description="the part of the address before /chat/completions")
     model: ModelName | None = Field(default=None, description="the model's name there; its own name when not said")
     key: Key | None = Field(default=None, repr=False, description="the key that its server takes")
     key_env: str | None = Field(default=None, description="the variable of the environment that holds the key")
@@ -72,7 +72,7 @@ class ModelSettings(BaseModel):
         return self
 
     def secret(self) -> str:
-        """Return the key, empty for none; raises `InvalidInput` where it is missing."""
+        """Return the key, empty for none; raises `InvalidInput` if it is missing."""
         if self.key_env is not None:
             found = os.environ.get(self.key_env, "").strip()
             where = f"the variable {self.key_env}"

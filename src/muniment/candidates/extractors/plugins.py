@@ -25,18 +25,13 @@ class PluginExtractor:
     """
 
     def __init__(self, name: str, plugin: Any, version: str) -> None:
-        self._name = f"{name}@{version}"
+        self.name = f"{name}@{version}"
         self._plugin = plugin
         self._busy = 0
         self._call = cast("Callable[[Capture], Any]", getattr(plugin, "extract", plugin))
 
-    @property
-    def name(self) -> str:
-        """The entry point's name, and the version of the plug-in or else of its package."""
-        return self._name
-
     def reads(self, capture: Capture) -> bool:
-        """Ask the plug-in, if it has `reads`; True where that raises, so that `extract` reports the error."""
+        """Ask the plug-in, if it has `reads`; True if that raises, so that `extract` reports the error."""
         reads = getattr(self._plugin, "reads", None)
         if reads is None:
             return True
@@ -64,15 +59,15 @@ class PluginExtractor:
             raise
         except Exception as error:
             # Not its message, which may quote the capture.
-            raise ExtractorFailed(f"the plug-in {self._name} raised {type(error).__name__}") from None
+            raise ExtractorFailed(f"the plug-in {self.name} raised {type(error).__name__}") from None
         if not all(isinstance(fact, Extracted) for fact in facts):
-            raise ExtractorFailed(f"the plug-in {self._name} gave something else than Extracted")
+            raise ExtractorFailed(f"the plug-in {self.name} gave something else than Extracted")
         return cast("list[Extracted]", facts)[:MOST_FACTS]
 
     async def _call_on_thread(self, capture: Capture) -> Any:
         """Call the plug-in on a thread; a call that hangs is abandoned, up to a number of threads."""
         if self._busy >= _MOST_THREADS:
-            raise ExtractorFailed(f"the plug-in {self._name} hangs")
+            raise ExtractorFailed(f"the plug-in {self.name} hangs")
 
         def call() -> Any:
             try:
@@ -88,13 +83,8 @@ class MissingExtractor:
     """Stands for a plug-in that is not installed or does not load: every capture fails instead of being skipped."""
 
     def __init__(self, name: str, why: str) -> None:
-        self._name = f"{name}@0"
+        self.name = f"{name}@0"
         self._why = why
-
-    @property
-    def name(self) -> str:
-        """The entry point's name."""
-        return self._name
 
     def reads(self, capture: Capture) -> bool:
         """Always True, as nobody knows what the plug-in would have read."""

@@ -12,8 +12,7 @@ from muniment.console.spans import pretty
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, InvalidInput
 from muniment.model.candidate import GateName
-from muniment.model.capture import Capture
-from muniment.model.capture_history import CaptureState, RefusalEntry, RerunReason
+from muniment.model.capture import Capture, CaptureState, RefusalEntry, RerunReason
 from muniment.model.fields import CaptureKind
 
 router = APIRouter()

@@ -14,7 +14,7 @@ from muniment.console.pages.packs import registered_pack
 from muniment.console.rendering import page
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.verbs.inputs import check_write_class
+from muniment.model.inputs import check_write_class
 
 router = APIRouter()
 

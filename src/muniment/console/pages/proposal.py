@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from starlette.datastructures import FormData
 
 from muniment.console.differences import differences, newer, older
-from muniment.console.forms import lines_field, raw_fields, read_form, redirect, text_field
+from muniment.console.forms import lines_field, number_field, raw_fields, read_form, redirect, text_field
 from muniment.console.pages.queue import REASONS
 from muniment.console.rendering import HEADERS, environment, highlight, label, page
 from muniment.console.spans import pretty, span_in_payload, span_in_text
@@ -26,9 +26,9 @@ from muniment.errors import (
     VersionConflict,
 )
 from muniment.model.candidate import Candidate, Refusal
-from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier
 from muniment.model.proposal import Verdict
+from muniment.model.trail import Evidence
 from muniment.verbs.keywords import EditFields
 
 router = APIRouter()
@@ -133,7 +133,7 @@ async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: For
     """Call the fabric; return the notice, and the path of the page to show it on."""
     queue, target = visitor.fabric.queue, (visitor.principal, proposal_id)
     fields: dict[str, Any] = {name: text_field(form, name) for name in FIELDS[action]}
-    fields["version"] = _version(text_field(form, "version"))
+    fields["version"] = number_field(form, "version", None)
     here = f"queue/{proposal_id}"
     match action:
         case "approve":
@@ -317,14 +317,6 @@ async def _too_late(
     since = now.verdicts[int(version) :] if known and version is not None else now.verdicts[-1:]
     kind = AlreadyDecided if isinstance(error, AlreadyDecided) else VersionConflict
     return kind(f"someone acted first: {verdicts_text(since) or error.message}. Your action was not applied")
-
-
-def _version(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not text.isdigit() or len(text) > 9:
-        raise InvalidInput("expected a whole number", field="version")
-    return int(text)
 
 
 def _priority(text: str | None) -> float | None:

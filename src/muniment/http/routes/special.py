@@ -15,8 +15,8 @@ from muniment.http.routes.declared import keyed
 from muniment.http.server_metrics import CONTENT_TYPE
 from muniment.metrics.prometheus import prometheus_text
 from muniment.metrics.verbs import metrics as measure
+from muniment.model.api_key import Credential
 from muniment.model.capture import Receipt, Receipts
-from muniment.model.credential import Credential
 from muniment.model.events import Event, EventType
 from muniment.model.fields import Instant, Name
 from muniment.model.metrics import Metrics
@@ -28,7 +28,7 @@ _TEXT: dict[str, Any] = {"schema": {"type": "string"}}
 
 @router.get("/whoami", tags=["whoami"])
 async def whoami(asking: Annotated[Asking, Depends(May())]) -> Credential:
-    """Read whom the credential of this request stands for."""
+    """Return the principal and the rights of the credential of this request."""
     return asking.credential
 
 
@@ -57,12 +57,14 @@ async def events(
         int | None, Query(ge=0, le=2**62, description="the number of the last event that is known")
     ] = None,
     limit: Limit = list_events.page_limit,
-    types: Annotated[list[EventType] | None, Query(description="of these types alone; said once for each")] = None,
+    types: Annotated[
+        list[EventType] | None, Query(description="only events of these types; repeat the parameter for each")
+    ] = None,
     about: Annotated[Name | None, Query(description="an id that they name")] = None,
     latest: Annotated[bool, Query(description="the last first; `after` is the number that they come before")] = False,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
     last_event_id: Annotated[
-        str | None, Header(max_length=64, description="where a stream that broke off goes on")
+        str | None, Header(max_length=64, description="the position from which an interrupted stream continues")
     ] = None,
 ) -> Page[Event] | Response:
     """List the tenant's events after a number, as a page; for `Accept: text/event-stream` as a stream that goes on.
@@ -72,7 +74,7 @@ async def events(
     """
     if STREAM in (accept or ""):
         if types is not None or about is not None or latest:
-            raise InvalidInput("a stream tells of everything, in its order", field="types")
+            raise InvalidInput("a stream has all events, in their order", field="types")
         streams: Streams = request.app.state.streams
         return streams.open(asking, after, last_event_id, request.state.check_again)
     found = await asking.fabric.events(
@@ -88,7 +90,7 @@ async def metrics(
     until: Instant | None = None,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Metrics | Response:
-    """Measure what the tenant's memory does and how well; for `Accept: text/plain` in the format of Prometheus."""
+    """Compute the metrics of the tenant; for `Accept: text/plain` in the format of Prometheus."""
     found = await asking.fabric.metrics(asking.principal, since=since, until=until)
     # Prometheus names OpenMetrics first, and this among the rest; who names JSON too is a program of another kind.
     if "text/plain" in (accept or "") and "application/json" not in (accept or ""):

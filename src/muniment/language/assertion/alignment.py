@@ -2,6 +2,7 @@
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from muniment.language.assertion.dates import Date
 from muniment.language.assertion.parse import Element, ParsedText
@@ -13,8 +14,7 @@ _MOST_LEFT = 12
 _LONGEST_VALUE = 3
 
 
-@dataclass(slots=True)
-class Substitution:
+class Substitution(NamedTuple):
     """An element that stands in the place of another, with the code of what kind of substitution it is."""
 
     one: Element

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from muniment.errors import EmbedderUnavailable, InvalidInput
-from muniment.language.embedding.static import Vectors
+from muniment.language.embedding.static import Vectors, without_surrogates
 
 MOST_DIMENSIONS = 4000
 TITLE = r"[A-Za-z0-9._:/-]{1,100}"
@@ -74,7 +74,7 @@ def embed_by(function: Function, texts: Sequence[str], *, name: str, dimensions:
     if not rows:
         return vectors
     try:
-        answer = function([_clean(texts[row]) for row in rows])
+        answer = function([without_surrogates(texts[row]) for row in rows])
     except EmbedderUnavailable:
         raise
     except Exception as error:
@@ -100,11 +100,6 @@ def check_dimensions(dimensions: int, *, field: str = "dimensions") -> int:
     if not isinstance(dimensions, int) or isinstance(dimensions, bool) or not 1 <= dimensions <= MOST_DIMENSIONS:
         raise InvalidInput(f"expected a whole number from 1 to {MOST_DIMENSIONS}", field=field)
     return dimensions
-
-
-def _clean(text: str) -> str:
-    # A lone surrogate is no character; an embedder might refuse the whole batch for it.
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _place(error: Exception) -> str:

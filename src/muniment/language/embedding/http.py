@@ -27,7 +27,7 @@ from muniment.remote import (
     Failure,
     client_failure,
     connection_failure,
-    guarded_blocking_options,
+    guarded_options,
     headers,
     refusal,
 )
@@ -133,7 +133,7 @@ def _client(given: dict[str, str], timeout: float, allow_private: bool) -> httpx
             timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_WITHIN)),
             limits=httpx2.Limits(keepalive_expiry=_KEPT),
             follow_redirects=False,
-            **guarded_blocking_options(allow_private=allow_private),
+            **guarded_options(allow_private=allow_private, blocking=True),
         )
     except Exception as error:
         raise EmbedderUnavailable(client_failure(error)) from None

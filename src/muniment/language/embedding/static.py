@@ -116,9 +116,7 @@ class StaticEmbedder:
         words = text.strip()
         if not words:
             return []
-        # A lone surrogate is no character: the tokenizer would refuse the whole text for it.
-        clean = words if words.isascii() else words.encode("utf-8", "replace").decode("utf-8")
-        return self._tokenizer.encode(clean, add_special_tokens=False).ids
+        return self._tokenizer.encode(without_surrogates(words), add_special_tokens=False).ids
 
 
 class _Builtin(StaticEmbedder):
@@ -167,6 +165,11 @@ def _file(name: str) -> Path:
     if not path.is_file():
         raise EmbedderUnavailable(f"the built-in embedder is not complete: {name} is missing from the package {WHEEL}")
     return path
+
+
+def without_surrogates(text: str) -> str:
+    """Replace lone surrogates: they are no characters, and a library would refuse a whole text or batch for one."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def without_cache(tokenizer: Tokenizer) -> Tokenizer:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from tokenizers import Tokenizer as Vocabulary
 
 from muniment.errors import EmbedderUnavailable, InvalidInput
-from muniment.language.embedding.static import TOKENIZER, WHEEL, without_cache
+from muniment.language.embedding.static import TOKENIZER, WHEEL, without_cache, without_surrogates
 
 BUILTIN_TOKENIZER = "wordllama@1"
 CHARACTERS_A_TOKEN = 4
@@ -55,12 +55,12 @@ class VocabularyTokenizer:
 
     def count(self, text: str) -> int:
         """Return how many tokens the text has."""
-        return len(self._vocabulary.encode(_whole(text), add_special_tokens=False).ids)
+        return len(self._vocabulary.encode(without_surrogates(text), add_special_tokens=False).ids)
 
     def cut(self, text: str, tokens: int) -> str:
         """Return a prefix of at most so many tokens."""
         while text:
-            borders = self._vocabulary.encode(_whole(text), add_special_tokens=False).offsets
+            borders = self._vocabulary.encode(without_surrogates(text), add_special_tokens=False).offsets
             if len(borders) <= tokens:
                 return text
             # All tokens of one character begin where it begins. A prefix can have more tokens than as part of the
@@ -83,12 +83,12 @@ class TiktokenTokenizer:
 
     def count(self, text: str) -> int:
         """Return how many tokens the text has."""
-        return len(self._encoding.encode_ordinary(_whole(text)))
+        return len(self._encoding.encode_ordinary(without_surrogates(text)))
 
     def cut(self, text: str, tokens: int) -> str:
         """Return a prefix of at most so many tokens."""
         while text:
-            ids: list[int] = self._encoding.encode_ordinary(_whole(text))
+            ids: list[int] = self._encoding.encode_ordinary(without_surrogates(text))
             if len(ids) <= tokens:
                 return text
             kept: bytes = self._encoding.decode_bytes(ids[: max(tokens, 0)])
@@ -176,8 +176,3 @@ def _from_file(path: Path) -> Tokenizer:
         return VocabularyTokenizer(described.decode(), f"{path.name}@{hashlib.sha256(described).hexdigest()[:16]}")
     except Exception as error:
         raise InvalidInput("expected a tokenizer.json of the library tokenizers", field=_FIELD) from error
-
-
-def _whole(text: str) -> str:
-    # A lone surrogate is no character: the libraries would refuse the whole text for it.
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

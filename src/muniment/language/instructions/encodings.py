@@ -23,15 +23,12 @@ _BITS = Pattern(r"(?:[01]{8}[ ,]?){6,}")
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|([0-7]{3}))")
 
 # Words of most orders to a model: another spelling is worth reading where it brings one up.
-KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "ignore forget disregard override bypass previous instructions instruction prompt system assistant always never"
-        " reveal password pretend recommend respond answer repeat secret rules prior above execute jailbreak remember"
-        " memory user users everything guidelines vergiss ignoriere anweisungen olvida instrucciones oubliez dimentica"
-        " istruzioni",
-    )
-)
+KEYWORDS = word_set("""
+    ignore forget disregard override bypass previous instructions instruction prompt system assistant always never
+    reveal password pretend recommend respond answer repeat secret rules prior above execute jailbreak remember
+    memory user users everything guidelines vergiss ignoriere anweisungen olvida instrucciones oubliez dimentica
+    istruzioni
+""")
 # Between keywords that are written together or letter by letter.
 _LINK_WORDS = word_set("all your the and tell show say from now you must act with before")
 _SEGMENTS = re.compile(f"({'|'.join(sorted({*KEYWORDS, *_LINK_WORDS}, key=lambda word: (-len(word), word)))})")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from muniment.language.data_files import read_sections
+from muniment.language.data_files import fill_parts, named_lines, read_sections
 from muniment.language.instructions.normalisation import fold
 from muniment.language.patterns import PatternSet
 
 _PARTS = "parts"
-_REFERENCE = re.compile(r"<(?:(\d+) words|(\w+))>")
+_WORDS = re.compile(r"<(\d+) words>")
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,9 @@ def _read_rules(name: str) -> Iterator[Rule]:
         for language in languages.split() or [""]:
             for line in lines if reason != _PARTS else ():
                 weight, _, pattern = line.partition(" ")
-                pattern = _resolve(pattern.replace("_LANG>", f"_{language}>"), parts)
-                yield Rule(Signal(reason, float(weight)), pattern)
+                pattern = fill_parts(pattern.replace("_LANG>", f"_{language}>"), parts)
+                # Words of the same clause.
+                yield Rule(Signal(reason, float(weight)), _WORDS.sub(r"(?:[^ .:]+ ){0,\1}", pattern))
 
 
 def _read_file(name: str) -> dict[str, list[str]]:
@@ -79,17 +80,4 @@ def _read_file(name: str) -> dict[str, list[str]]:
 def _read_parts(name: str) -> Mapping[str, str]:
     """Return the parts that the rules of a file refer to; `english_orders` shares those of `english`."""
     shared: Mapping[str, str] = _read_parts("english") if name == "english_orders" else {}
-    lines = _read_file(name).get(_PARTS, [])
-    return {**shared, **{part: pattern for part, _, pattern in (line.partition(" = ") for line in lines)}}
-
-
-def _resolve(pattern: str, parts: Mapping[str, str]) -> str:
-    """Replace the references to parts, at any depth, and to words of the same clause; other tags are text."""
-
-    def replacement(reference: re.Match[str]) -> str:
-        most, part = reference.groups()
-        if most:
-            return f"(?:[^ .:]+ ){{0,{most}}}"
-        return _resolve(parts[part], parts) if part in parts else reference[0]
-
-    return _REFERENCE.sub(replacement, pattern)
+    return {**shared, **dict(named_lines(_read_file(name).get(_PARTS, [])))}

@@ -5,34 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.language.data_files import word_set
-from muniment.language.messages.clauses import (
-    complement_of,
-    is_hedged,
-    is_own_statement,
-    is_within_question,
-    question_follows,
-)
-from muniment.language.messages.frames import (
-    BEGUN,
-    CONTINUED,
-    CONTINUED_THIRD,
-    ENDED,
-    FINDS,
-    FRAMES,
-    HARD,
-    HEADING,
-    LIKING,
-    SOMEONE,
-    SPEAKER,
-    THINGS,
-    USED_TO,
-)
+from muniment.language.messages.clauses import complement_of, is_hedged, is_own_statement, is_stated
 from muniment.language.messages.relative_dates import remove_dates
 from muniment.language.messages.sentences import Sentence
 from muniment.language.messages.statement import HEDGED, LIKELY, SURE, Statement
 from muniment.language.messages.third_person import in_third_person, turn_pronouns
 from muniment.language.messages.topics import either_of, topic_of
-from muniment.language.patterns import Pattern, caseless
+from muniment.language.patterns import PatternFile
 
 
 @dataclass(frozen=True)
@@ -50,47 +29,12 @@ class _Attitude:
     chosen: bool = False
 
 
-_SIDES = caseless(rf"^(?:{LIKING})$")
+_PATTERNS = PatternFile(__package__ or "", "patterns/attitudes.txt")
+# Of a verb: whether it is a liking, and whether it states that outright or is a habit that implies it.
+_VERBS = {"likes": (True, True), "dislikes": (False, True), "habit": (True, False), "avoidance": (False, False)}
+_CONTINUED = [f"continued {name}" for name in _VERBS]
+_OF_SOMEONE = [f"someone {name}" for name in _VERBS]
 
-_NOW = caseless(
-    r"\b(?:now|these days|nowadays|lately|anymore|any more|no longer|any longer|from now on|since last|since yesterday"
-    r"|recently|changed my mind|on second thought|instead|used to)\b"
-)
-_FLIPPED = caseless(r"\b(?:no longer|never)\b")
-# No topic: it refers to what was said before, or belongs to a figure of speech.
-_NO_TOPIC = caseless(
-    r"^(?:better|best|more$|on|at|in|by|from|with|for|about|after|before|until|during)\b|\b(?:you|your)\b|\bthis"
-    r" (?:is|was)\b|^(?:it|that|this|these|those|them|him|her|you|your|yours|how|when"
-    r"|what|where|why|who|if|one|ones|everything|nothing"
-    r"|(?:anything|something)(?: (?:else|about|to|you|I|in|for|at))|(?:anything|something)$"
-    r"|all of|both|each|to (?:think|know|hear|see|ask|thank|say|be honest|believe"
-    r"|point|mention|start|add"
-    r"|note|learn more|get started)|so|too|much|hearing|seeing|knowing|thinking|talking"
-    r"|doing (?:it|that|this)|not|either|any of"
-    r"|all the|(?:a|the) (?:lot|bit|ton|way|idea|ideas|suggestion|suggestions|sound"
-    r" of|thought|concept|help|advice|tips?|recommendations?"
-    r"|support|effort|feedback|info|information|approach)|having (?:you|to|it)|being"
-    r" able|getting to|getting)\b|^(?:the|a|an|to|of)$"
-    r"|^(?:is|are|was|were|has|had|will|would)\b|^(?:[a-z]+ing|to [a-z]+) (?:them"
-    r"|it|him|her|you|that|this|those|these)\b"
-)
-# After a verb of liking "the" refers to what is being discussed; after one of dislike it names a thing.
-_DEFINITE = caseless(r"^the ")
-_SENSATIONS = caseless(r"^the (?:colou?r|taste|smell|scent|sound|feel|feeling|look|sight|outdoors|sea|sun|cold|heat)\b")
-_NOT_TO = caseless(r"^(?:not (?:to )?|to not |to avoid |avoiding |to steer clear of |to stay away from )(?:ever )?")
-_OVER = caseless(r"^(.{2,120}?),? (?:over|rather than|instead of|more than|as opposed to|versus|vs|than) (.{2,120})$")
-_TO = caseless(r"^([A-Za-z-]+(?: [A-Za-z-]+)?) to ([A-Za-z-]+(?: [A-Za-z-]+)?)$")
-# An activity: "series to unwind" compares nothing.
-_DOING = caseless(
-    r"(?:^to |ing$|ing | to (?:relax|unwind|avoid|drive|use|help|save|keep|stay|make"
-    r"|get|have|go|eat|work|cook|play|sleep"
-    r"|read|watch|do|be|see|buy|wear|learn|study|talk|start|drink|listen|focus|exercise|reduce|minimize|support)\b)"
-)
-_NAME_AT_END = Pattern(r", [A-Z][a-z]+$")
-_LOOSE_END = caseless(
-    r"(?:,? (?:as|since|because|so|and|but|though|although|that|which|while|or|where"
-    r"|especially|including|like how|like|with|for|of|in|to))+$"
-)
 # Choosing another kind of these is a change of mind.
 _CHOICES = word_set("""
     seat seats room rooms language languages currency format formats size sizes colour color unit units theme
@@ -99,8 +43,6 @@ _CHOICES = word_set("""
 """)
 _MOST_WORDS = 40
 _MOST_ITEMS = 8
-_NO_THING = caseless(r"^(?:I|I've|I'm|I'd|the|my|we|our|they|he|she|there|here|someone|people) ")
-_LEAD = caseless(r"^(?:and|but|so|because|since|as|though|that|well|also|honestly|actually|for me|plus) ")
 
 
 def attitudes_of(sentence: Sentence, after: Sequence[int] = ()) -> list[Statement]:
@@ -130,7 +72,7 @@ def _statement(one: _Attitude) -> Statement | None:
 
 def _attitudes(sentence: Sentence, after: Sequence[int]) -> list[_Attitude]:
     text = sentence.text
-    heading = HEADING.search(text)
+    heading = _PATTERNS["heading"].search(text)
     if heading and not sentence.is_question:
         return list(_from_list(heading))
     judgements = list(_from_judgements(sentence))
@@ -155,29 +97,32 @@ class _Verb:
 
 def _find_verbs(text: str, after: Sequence[int]) -> list[_Verb]:
     found = [
-        _Verb(likes, outright, match.start(), match.end())
-        for likes, outright, pattern in FRAMES
+        _Verb(*_VERBS[name], match.start(), match.end())
+        for name, pattern in _PATTERNS.all_of(*_VERBS)
         for match in pattern.finditer(f"{text} ")
     ]
-    found += [_Verb(False, True, m.start(), m.end(), update=True) for p in ENDED for m in p.finditer(text)]
-    found += [_Verb(True, True, m.start(), m.end(), update=True) for p in BEGUN for m in p.finditer(text)]
+    found += [
+        _Verb(name == "begun", True, match.start(), match.end(), update=True)
+        for name, pattern in _PATTERNS.all_of("ended", "begun")
+        for match in pattern.finditer(text)
+    ]
     # The longer match counts: "do not like" is not "like".
     found.sort(key=lambda verb: (verb.start, -verb.end))
     own: list[_Verb] = []
     for verb in found:
         if not own or verb.start >= own[-1].end:
             own.append(verb)
-    speaks, someone = SPEAKER.search(text), SOMEONE.search(text)
+    speaks, someone = _PATTERNS["speaker"].search(text), _PATTERNS["someone"].search(text)
     anchors = [*after, *(verb.end for verb in own[:1])]
     if speaks and is_own_statement(text[: speaks.start(1)]):
         anchors.append(speaks.end())
     if anchors:
         first = min(anchors)
-        for likes, outright, pattern in (*CONTINUED, *(CONTINUED_THIRD if someone else ())):
+        for name, pattern in _PATTERNS.all_of(*_CONTINUED, *(_OF_SOMEONE if someone else ())):
             for match in pattern.finditer(text):
                 clear = all(match.end() <= verb.start or match.start() >= verb.end for verb in own)
                 if match.start() >= first and clear:
-                    own.append(_Verb(likes, outright, match.start(), match.end(), continued=True))
+                    own.append(_Verb(*_VERBS[name.split()[1]], match.start(), match.end(), continued=True))
     return sorted(own, key=lambda verb: verb.start)
 
 
@@ -185,19 +130,14 @@ def _from_verbs(sentence: Sentence, after: Sequence[int]) -> Iterator[_Attitude]
     text = sentence.text
     verbs = _find_verbs(text, after)
     # What the speaker continues from was stated as a fact.
-    is_stated = True
+    stated = True
     for position, verb in enumerate(verbs):
         limit = verbs[position + 1].start if position + 1 < len(verbs) else len(text)
         if not verb.continued:
-            before = text[: verb.start]
-            is_stated = is_own_statement(before)
-            if sentence.is_question and (is_within_question(before) or not question_follows(text[verb.end :])):
-                is_stated = False
-        if is_stated:
-            one = _attitude(text, verb, limit)
-            if one is not None:
-                yield one
-    used = USED_TO.search(text)
+            stated = is_stated(sentence, verb.start, verb.end)
+        if stated and (one := _attitude(text, verb, limit)) is not None:
+            yield one
+    used = _PATTERNS["used_to"].search(text)
     if (
         used
         and not sentence.is_question
@@ -209,17 +149,17 @@ def _from_verbs(sentence: Sentence, after: Sequence[int]) -> Iterator[_Attitude]
 
 def _attitude(text: str, verb: _Verb, limit: int) -> _Attitude | None:
     rest = complement_of(text, verb.end, limit)
-    about, likes = _NAME_AT_END.sub("", rest.object), verb.likes
+    about, likes = _PATTERNS["name_at_end"].sub("", rest.object), verb.likes
     phrase = text[verb.start : verb.end].strip()
-    opened = _NOT_TO.search(about)
+    opened = _PATTERNS["not_to"].search(about)
     if likes and opened:
         likes, about = False, about[opened.end() :]
-    flips = _FLIPPED.search(phrase)
+    flips = _PATTERNS["flipped"].search(phrase)
     if flips and verb.outright and flips.group().lower() == "no longer":
         likes = not likes
     elif flips and verb.outright and verb.likes and likes:
         likes = False
-    about, over = _split_comparison(_LOOSE_END.sub("", about), likes=likes)
+    about, over = _split_comparison(_PATTERNS["loose_end"].sub("", about), likes=likes)
     about = " ".join(about.split()[:_MOST_WORDS])
     if not _is_object(about, likes=likes):
         return None
@@ -228,11 +168,11 @@ def _attitude(text: str, verb: _Verb, limit: int) -> _Attitude | None:
         clause = f"I {subject.lstrip(', ')}" if not subject.split()[-1].endswith("s") else subject
     else:
         clause = phrase
-    tail = _NAME_AT_END.sub("", _LOOSE_END.sub("", text[verb.end : rest.end].strip(" ,;:-")))
+    tail = _PATTERNS["name_at_end"].sub("", _PATTERNS["loose_end"].sub("", text[verb.end : rest.end].strip(" ,;:-")))
     whole = f"{clause} {tail}{rest.reason}"
     hedged = is_hedged(text[max(0, verb.start - 40) : verb.end])
     confidence = HEDGED if hedged else SURE if verb.outright else LIKELY
-    update = verb.update or rest.ended or bool(_NOW.search(text[max(0, verb.start - 60) : rest.end]))
+    update = verb.update or rest.ended or bool(_PATTERNS["now"].search(text[max(0, verb.start - 60) : rest.end]))
     chosen = likes and "prefer" in phrase.lower()
     return _Attitude(
         likes, about, over, in_third_person(_without_someone_who(whole)), confidence, update, verb.start, chosen
@@ -250,19 +190,19 @@ def _split_comparison(about: str, *, likes: bool) -> tuple[str, str | None]:
     """Return what is preferred, and over what."""
     if not likes:
         return about, None
-    found = _OVER.search(about)
+    found = _PATTERNS["over"].search(about)
     if found:
         return found.group(1), found.group(2)
-    found = _TO.search(about)
-    if found and not _DOING.search(about) and not _DOING.search(found.group(1)):
+    found = _PATTERNS["to"].search(about)
+    if found and not _PATTERNS["doing"].search(about) and not _PATTERNS["doing"].search(found.group(1)):
         return found.group(1), found.group(2)
     return about, None
 
 
 def _is_object(about: str, *, likes: bool) -> bool:
-    if not any(sign.isalpha() for sign in about) or _NO_TOPIC.search(about):
+    if not any(sign.isalpha() for sign in about) or _PATTERNS["no_topic"].search(about):
         return False
-    return not likes or not _DEFINITE.search(about) or bool(_SENSATIONS.search(about))
+    return not likes or not _PATTERNS["definite"].search(about) or bool(_PATTERNS["sensations"].search(about))
 
 
 def _from_judgements(sentence: Sentence) -> Iterator[_Attitude]:
@@ -270,45 +210,42 @@ def _from_judgements(sentence: Sentence) -> Iterator[_Attitude]:
     text = sentence.text
     if sentence.is_question:
         return
-    hard = HARD.search(text)
+    hard = _PATTERNS["hard"].search(text)
     if hard and is_own_statement(text[: hard.start()]):
         rest = complement_of(text, hard.end(), len(text))
         about = rest.object.partition(" and ")[0]
         if _is_object(about, likes=False):
-            yield _Attitude(
-                False,
-                about,
-                None,
-                in_third_person(_without_someone_who(f"{hard.group()}{about}")),
-                LIKELY,
-                False,
-                hard.start(),
-            )
-    for likes, pattern in FINDS:
+            whole = in_third_person(_without_someone_who(f"{hard.group()}{about}"))
+            yield _Attitude(False, about, None, whole, LIKELY, False, hard.start())
+    for name, pattern in _PATTERNS.all_of("bad find", "good find"):
         found = pattern.search(text)
         if found and is_own_statement(text[: found.start()]) and _is_object(found.group(1), likes=False):
-            bad = not likes or found.group(2).lower().split()[0] in ("too", "less")
+            bad = name == "bad find" or found.group(2).lower().split()[0] in ("too", "less")
             whole = _without_someone_who(found.group())
             yield _Attitude(not bad, found.group(1), None, in_third_person(whole), LIKELY, False, found.start())
             break
-    for likes, pattern in THINGS:
+    for name, pattern in _PATTERNS.all_of("bad thing", "good thing"):
         found = pattern.search(text)
-        about = found.group(1).strip() if found else ""
-        start = found.start(1) if found else 0
-        lead = _LEAD.search(about)
+        if not found:
+            continue
+        likes, about, start = name == "good thing", found.group(1).strip(), found.start(1)
+        lead = _PATTERNS["lead"].search(about)
         if lead:
             about, start = about[lead.end() :], start + lead.end()
-        if found and _is_object(about, likes=likes) and is_own_statement(text[:start]) and not _NO_THING.search(about):
-            outright = text[start : found.end()]
-            yield _Attitude(
-                likes, about, None, f'The user said: "{outright[:1].upper()}{outright[1:]}."', LIKELY, False, start
-            )
+        if (
+            _is_object(about, likes=likes)
+            and is_own_statement(text[:start])
+            and not _PATTERNS["no_thing"].search(about)
+        ):
+            said = text[start : found.end()]
+            said = f'The user said: "{said[:1].upper()}{said[1:]}."'
+            yield _Attitude(likes, about, None, said, LIKELY, False, start)
             break
 
 
 def _from_list(heading: Any) -> Iterator[_Attitude]:
     verb = heading.group(2).lower()
-    likes = bool(_SIDES.search(verb))
+    likes = bool(_PATTERNS["sides"].search(verb))
     for position, item in enumerate(heading.group(3).split(", ")[:_MOST_ITEMS]):
         about = item.strip(" .")
         if _is_object(about, likes=False):

@@ -8,43 +8,15 @@ from muniment.language.messages.sentences import Sentence
 from muniment.language.messages.statement import SURE, Statement
 from muniment.language.messages.third_person import as_sentence, turn_pronouns
 from muniment.language.messages.topics import topic_of
-from muniment.language.patterns import caseless
+from muniment.language.patterns import PatternFile
 
 _CHANNELS = word_map("""
     email=email e-mail=email mail=email phone=phone telephone=phone call=phone ring=phone sms=text_message
     text=text_message whatsapp=WhatsApp chat=chat slack=Slack teams=Teams letter=letter post=letter video=video_call
     signal=Signal telegram=Telegram
 """)
-_CHANNEL = r"(e-?mail|phone|telephone|call|ring|sms|text|whatsapp|chat|slack|teams|letter|post|video|signal|telegram)"
-_SPOKEN = r"(?:ing|s|ed)?(?: calls?| messages?| chat)?s?"
+_PATTERNS = PatternFile(__package__ or "", "patterns/requests.txt")
 
-_BY = caseless(
-    rf"\b(?:contact|reach|notify|message|update|inform|get back to|write to|answer"
-    rf"|remind) me (?:only |just |back )?(?:by|via|through|over|on|using) {_CHANNEL}\b"
-)
-_PREFERS_BY = caseless(
-    rf"\bI(?:'d| would)? (?:much |really |strongly |usually |always |now )*(?:prefer"
-    rf"|rather|like) (?:to be (?:contacted|reached|notified)"
-    rf"|being (?:contacted|reached|notified)|to (?:communicate|talk|hear back|be in"
-    rf" touch)|communicating|contact|communication|updates)? ?(?:by |via |through "
-    rf"|over |on )?{_CHANNEL}{_SPOKEN}"
-    r"(?: (?:over|to|rather than|instead of)\b|,|$| for (?:contact|communication|updates|messages))"
-)
-_INSTEAD = caseless(
-    rf"(?:^|[,;] |\bplease (?:just )?){_CHANNEL} me (?:instead|only|rather than|from"
-    rf" now on|in (?:the )?future|and not)\b"
-)
-_NOT_BY = caseless(
-    rf"(?:^|[,;] |\bplease |\band |\bbut )(?:don't|do not|never|stop|no longer) (?:ever"
-    rf" )?{_CHANNEL}(?:ing)? me\b(?: (anymore|any more|again|on [A-Za-z ]+|at [a-z0-9 ]+"
-    rf"|before [a-z0-9 ]+|after [a-z0-9 ]+|during [a-z ]+|by [a-z]+))?"
-)
-_ALWAYS = caseless(
-    r"(?:^|[,;] |\b(?:and|but|so) )(?:please (always|never)|from now on,? (?:please )?(always|never|don't|do not)?"
-    r"|in (?:the )?future,? please (always|never|don't|do not)?)\b ?|^(always|never) [a-z]+ me\b ?"
-)
-_STOP = caseless(r"(?:^|[,;] |\b(?:and|but|so) )(?:please )?stop ([a-z]+ing) (me|us|my|these|those|the|all)\b")
-_DONT = caseless(r"(?:^|[,;] )please (?:don't|do not) ")
 _DOUBLED = ("nn", "mm", "pp", "tt", "gg", "rr", "dd", "bb")
 _LONGEST = 25
 
@@ -58,7 +30,7 @@ def requests_of(sentence: Sentence) -> list[Statement]:
 
 
 def _channels(text: str) -> Iterator[Statement]:
-    for pattern in (_BY, _PREFERS_BY, _INSTEAD):
+    for pattern in (_PATTERNS["by"], _PATTERNS["prefers_by"], _PATTERNS["instead"]):
         found = pattern.search(text)
         if found:
             channel = _CHANNELS[found.group(1).lower()]
@@ -66,7 +38,7 @@ def _channels(text: str) -> Iterator[Statement]:
             update = "from now on" in text.lower() or " now " in text.lower()
             yield Statement(clause, SURE, update, "prefers_communication_channel", channel, found.start(), found.end())
             return
-    found = _NOT_BY.search(text)
+    found = _PATTERNS["not_by"].search(text)
     if found:
         channel = _CHANNELS[found.group(1).lower()]
         when = found.group(2) or ""
@@ -79,9 +51,9 @@ def _channels(text: str) -> Iterator[Statement]:
 
 
 def _standing(text: str) -> Iterator[Statement]:
-    if _NOT_BY.search(text):
+    if _PATTERNS["not_by"].search(text):
         return
-    found = _ALWAYS.search(text)
+    found = _PATTERNS["always"].search(text)
     if found:
         how = next((word.lower() for word in found.groups() if word), "")
         start = found.end() if not found.group(4) else text.lower().index(how, found.start()) + len(how)
@@ -89,12 +61,12 @@ def _standing(text: str) -> Iterator[Statement]:
         update = "from now on" in found.group().lower()
         yield from _wish(wish, how=how, update=update, position=found.start(), end=len(text))
         return
-    found = _STOP.search(text)
+    found = _PATTERNS["stop"].search(text)
     if found:
         wish = f"{_base(found.group(1))} {found.group(2)} {complement_of(text, found.end(), len(text)).object}"
         yield from _wish(wish, how="never", update=True, position=found.start(), end=len(text))
         return
-    found = _DONT.search(text)
+    found = _PATTERNS["dont"].search(text)
     if found:
         wish = complement_of(text, found.end(), len(text)).object
         yield from _wish(wish, how="never", update=False, position=found.start(), end=len(text))

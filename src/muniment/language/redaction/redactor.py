@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from muniment.language.redaction.adjacent_items import rows
 from muniment.language.redaction.attributes import Attributes, key_words, scalars
@@ -30,8 +30,7 @@ class Redacted(Generic[Content]):
     label: str | None = None
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """An enabled rule: its name, what finds the spans, their mask, and the label that a finding raises to."""
 
     name: str
@@ -40,8 +39,7 @@ class Rule:
     label: str | None
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A span of a text that a rule found."""
 
     start: int
@@ -154,7 +152,7 @@ class Redactor:
             return text
         # Still findings after the last round: everything that is not masked yet is masked.
         rule = rest[-1][2]
-        whole = Rule(rule.name, rule.find, _STARS if rule.mask.keep_last is not None else rule.mask, rule.label)
+        whole = rule._replace(mask=_STARS) if rule.mask.keep_last is not None else rule
         spans = TakenSpans(len(text), self._mask_finder.find(text)).free(0, len(text))
         return _masked(text, [(start, end, whole) for start, end in spans], tally)
 

@@ -1,4 +1,4 @@
-"""Compile: recalled memories as a prompt's memory section, within a token budget, as data that stays data (REC-11)."""
+"""Compile recalled memories into the memory section of a prompt, within a token budget and marked as data (REC-11)."""
 
 import hashlib
 import json
@@ -8,13 +8,13 @@ from typing import Any
 from muniment.errors import InvalidInput
 from muniment.model.compiled import BudgetReport, Compiled, Format, Manifest, WriteNotice
 from muniment.model.recall import ConflictSet, Record
-from muniment.recall.compiling.blocks import entries
+from muniment.recall.compiling.blocks import order_entries
 from muniment.recall.compiling.budget import Tokens, fill
-from muniment.recall.compiling.formats import layout
+from muniment.recall.compiling.formats import find_layout
 
 __all__ = ["Tokens", "compile_memory"]
 
-# Raised with every change of what is written for the same memories: an old hash is then not expected to be met.
+# Raise this with every change to the output for the same memories, so that new digests differ from old ones.
 _VERSION = 2
 
 
@@ -28,21 +28,22 @@ def compile_memory(
     format: Format,  # noqa: A002 (the word of the specification, in every interface)
     notices: tuple[WriteNotice, ...] = (),
 ) -> Compiled:
-    """The memories as text of at most `token_budget` tokens; the same for the same, on any machine.
+    """Write memories as text of at most `token_budget` tokens. Equal input gives equal output on any machine.
 
-    Conflicts come first, then plain records, then those of low confidence, each as ranked. What does not fit is left
-    out, and what is behind it may still fit; a plain record may be shortened, a conflict set never is. Nothing in a
-    memory can leave its block. Raises `InvalidInput` for a negative budget or an unknown format.
+    Conflicts come first, then plain records, then records of low confidence, each in the order of their rank. An
+    entry that does not fit is left out, and later ones are still tried. A plain record may be shortened, a conflict set
+    never. The text of a memory cannot break out of its block. Raises `InvalidInput` for a negative budget or an unknown
+    format.
     """
     if token_budget < 0:
         raise InvalidInput("must not be negative", field="token_budget")
-    form = layout(format)
-    room, used = fill(form, tokens, token_budget, entries(records, low_confidence, conflicts))
-    blocks = tuple(placed.as_block() for placed in room.placed)
-    shown = [block.content for block in blocks]
-    text = form.text(shown) if shown else ""
-    manifest = Manifest(entries=tuple(placed.in_manifest() for placed in room.placed), write_notices=notices)
-    decided: dict[str, Any] = {
+    layout = find_layout(format)
+    filled, used = fill(layout, tokens, token_budget, order_entries(records, low_confidence, conflicts))
+    blocks = tuple(placed.as_block() for placed in filled.placed)
+    contents = [block.content for block in blocks]
+    text = layout.text(contents) if contents else ""
+    manifest = Manifest(entries=tuple(placed.as_manifest_entry() for placed in filled.placed), write_notices=notices)
+    hashed: dict[str, Any] = {
         "version": _VERSION,
         "format": format,
         "tokenizer": tokens.name,
@@ -50,27 +51,27 @@ def compile_memory(
         "text": text,
         "blocks": [block.model_dump(mode="json") for block in blocks],
         "manifest": manifest.model_dump(mode="json"),
-        "left_out": [left.model_dump(mode="json") for left in room.left_out],
+        "left_out": [left.model_dump(mode="json") for left in filled.left_out],
     }
     return Compiled(
         format=format,
         tokenizer=tokens.name,
         text=text,
-        messages=form.messages(shown) if shown else (),
+        messages=layout.messages(contents) if contents else (),
         blocks=blocks,
         manifest=manifest,
         budget=BudgetReport(
             token_budget=token_budget,
             used=used,
-            frame=room.frame,
-            blocks={placed.entry.id: placed.tokens for placed in room.placed},
-            left_out=tuple(room.left_out),
+            frame=filled.frame,
+            blocks={placed.entry.id: placed.tokens for placed in filled.placed},
+            left_out=tuple(filled.left_out),
         ),
-        digest=_digest(decided),
+        digest=_digest(hashed),
     )
 
 
-def _digest(decided: dict[str, Any]) -> str:
+def _digest(document: dict[str, Any]) -> str:
     """SHA-256, in hex, over canonical JSON: sorted keys, no spaces, ASCII."""
-    canonical = json.dumps(decided, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps(document, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What goes into a prompt as one piece, in which order, and what is shown of it."""
+"""The blocks of a prompt: their order, and what each shows of its memories."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from muniment.recall.compiling.neutral import visible, visible_name
 
 @dataclass(frozen=True)
 class Fact:
-    """What a prompt shows of one memory, every string of it visible and none of it escaped yet."""
+    """What a prompt shows of one memory: strings without invisible characters, not escaped yet."""
 
     label: str
     text: str
@@ -23,7 +23,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Entry:
-    """One block to be: a memory, or a conflict set, which is never parted (CTR-6)."""
+    """What is to become one block: a memory, or a conflict set, which is never split (CTR-6)."""
 
     id: str
     kind: BlockKind
@@ -31,31 +31,31 @@ class Entry:
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """The memories it shows."""
+        """The ids of the memories in this entry."""
         return tuple(record.id for record in self.records)
 
     @property
     def priority(self) -> int:
-        """That of the record, of the highest where there are several, as a whole number from 0 to 100."""
+        """The priority of the record, or the highest among several, as an integer from 0 to 100."""
         return max(min(100, max(0, int(record.priority * 100 + 0.5))) for record in self.records)
 
     @property
     def provenance_refs(self) -> tuple[str, ...]:
-        """The ids of what each record rests on, and its evidence."""
+        """The ids of the capture, candidate, proposal and verdict of each record, and its evidence."""
         return tuple(dict.fromkeys(ref for record in self.records for ref in _refs(record)))
 
     def facts(self, first_label: int) -> tuple[Fact, ...]:
-        """What is shown of it, labelled from that number on."""
+        """What is shown of each record, labelled `m1`, `m2` and so on from that number."""
         low = self.kind == "low_confidence"
         return tuple(
-            Fact(f"m{number}", _text(record), tuple(_papers(record)), low_confidence=low)
+            Fact(f"m{number}", _text(record), tuple(_provenance_fields(record)), low_confidence=low)
             for number, record in enumerate(self.records, first_label)
         )
 
 
 @dataclass(frozen=True)
 class Placed:
-    """An entry that found its place."""
+    """An entry that fits, as it is written."""
 
     entry: Entry
     facts: tuple[Fact, ...]
@@ -64,7 +64,7 @@ class Placed:
 
     @property
     def truncated(self) -> bool:
-        """Whether a part of it is missing."""
+        """Whether a fact in it was shortened."""
         return any(fact.truncated for fact in self.facts)
 
     def as_block(self) -> Block:
@@ -77,8 +77,8 @@ class Placed:
             truncated=self.truncated,
         )
 
-    def in_manifest(self) -> ManifestEntry:
-        """Its line in the manifest."""
+    def as_manifest_entry(self) -> ManifestEntry:
+        """The entry in the manifest."""
         shown = zip(self.facts, self.entry.memory_ids, strict=True)
         return ManifestEntry(
             block_id=self.entry.id,
@@ -90,13 +90,13 @@ class Placed:
         )
 
 
-def entries(
+def order_entries(
     records: Sequence[Record], low_confidence: Sequence[Record], conflicts: Sequence[ConflictSet]
 ) -> Iterator[Entry]:
-    """What is to be shown, the most needed first: conflicts, plain records, those of low confidence, each as ranked.
+    """Yield the entries, most important first: conflicts, plain records, records of low confidence, each by rank.
 
-    A planner that does not see a conflict takes one of its sides unknowing, so conflicts go before all else. A memory
-    in a conflict is shown there and nowhere else, whatever else it is given as.
+    Conflicts come first because a planner that does not see one would rely on one of its sides without knowing. A
+    memory in a conflict is shown only there, even if it is also among the records.
     """
     shown: set[str] = set()
     for conflict in conflicts:
@@ -105,27 +105,27 @@ def entries(
             yield Entry(f"conflict:{first}", "conflict", conflict.records)
             shown.update(record.id for record in conflict.records)
     kinds: tuple[tuple[BlockKind, Sequence[Record]], ...] = (("plain", records), ("low_confidence", low_confidence))
-    for kind, given in kinds:
-        for record in given:
+    for kind, ranked in kinds:
+        for record in ranked:
             if record.id not in shown:
                 yield Entry(f"mem:{record.id}", kind, (record,))
                 shown.add(record.id)
 
 
-def shortened(fact: Fact, text: str) -> Fact:
-    """The fact with the beginning of its text alone, and the mark of it."""
+def shorten(fact: Fact, text: str) -> Fact:
+    """Replace the text of a fact by its beginning, with an ellipsis, and mark the fact as truncated."""
     return replace(fact, text=f"{text} …", truncated=True)
 
 
 def _text(record: Record) -> str:
-    """What a memory says; an evidence link states nothing, it is the references that it holds."""
+    """The text of a memory; for an evidence link, which has none, its references."""
     if record.write_class == "evidence_link" and record.provenance.evidence_refs:
         return visible(", ".join(map(visible_name, record.provenance.evidence_refs)))
     return visible(record.text)
 
 
-def _papers(record: Record) -> Iterator[tuple[str, str]]:
-    """What a reader weighs a fact by; the ids that lead further back are the manifest's and the block's (REC-5)."""
+def _provenance_fields(record: Record) -> Iterator[tuple[str, str]]:
+    """What helps a reader judge a fact. The ids for tracing it are in the manifest and the block (REC-5)."""
     origin = record.provenance
     yield "class", record.write_class
     yield "confidence", f"{record.confidence:.2f}"
@@ -133,16 +133,16 @@ def _papers(record: Record) -> Iterator[tuple[str, str]]:
     yield "kind", origin.kind
     yield "observed", _minute(origin.observed_at)
     yield "approver", visible_name(origin.approver)
-    called = "claimed_origin" if is_only_claimed(origin.origin, origin.vouched) else "origin"
-    for name, value in (("about", record.entity), ("predicate", record.predicate), (called, origin.origin)):
+    origin_field = "claimed_origin" if is_only_claimed(origin.origin, origin.vouched) else "origin"
+    for name, value in (("about", record.entity), ("predicate", record.predicate), (origin_field, origin.origin)):
         if value is not None:
             yield name, visible_name(value)
 
 
 def _minute(at: datetime) -> str:
-    # A time without a zone would be read in the zone of the machine.
-    known = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    return known.replace(tzinfo=None).isoformat(timespec="minutes") + "Z"
+    # Otherwise a time without a zone would be taken as local time.
+    in_utc = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    return in_utc.replace(tzinfo=None).isoformat(timespec="minutes") + "Z"
 
 
 def _refs(record: Record) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Making the text of a memory harmless: what is visible of it, and which of its characters no format may show as is."""
+"""Make the text of a memory harmless: remove what is invisible, and find the characters that a format must escape."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,8 +8,8 @@ from muniment.language.instructions import visible_text
 
 _REPLACEMENT = "\ufffd"
 
-# Ranges written out, not asked of `unicodedata`: another version of Python knows other characters, and the hash of a
-# compile must not depend on it. What is listed shows nothing, or turns, hides or smuggles what stands beside it.
+# The ranges are listed here because `unicodedata` differs between versions of Python, and the digest of a compile must
+# not. These characters are invisible, or change the direction of the text next to them, hide it or smuggle text in.
 _INVISIBLE = (
     (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
@@ -21,7 +21,7 @@ _NO_CHARACTERS = (
     *((plane + 0xFFFE, plane + 0xFFFF) for plane in range(0, 0x110000, 0x10000)),
 )  # fmt: skip
 _LINE_ENDS = "\v\f\r\x85\u2028\u2029"
-# The blank of Braille is no space to Unicode, but one to the eye.
+# The Braille blank is no space in Unicode but looks like one.
 _SPACES = "\t\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u2800\u3000"
 
 _SHOWN_AS: dict[int, str] = {
@@ -36,28 +36,28 @@ _SPACE_AT_LINE_END = re.compile(" *\n *")
 _RUN_OF_LINES = re.compile("\n{3,}")
 
 _IN_BRACKETS = re.compile("[\\[\uff3b]([^\\[\\]\uff3b\uff3d]{1,32})([\\]\uff3d]?)")
-# The second letter is Cyrillic; beside a number alone nothing tells that it is not meant to be Latin.
+# The second letter is the Cyrillic m: next to a number it cannot be told from the Latin one.
 _LIKE_A_LABEL = re.compile("[\\W_]*[m\u043c][\\W_]?\\d", re.IGNORECASE)
 
 
 def visible(text: str) -> str:
-    """The text as it can be seen, which is all that a prompt may get of it; the words are the same.
+    """Return the text without what a reader could not see. A prompt gets only this; the words stay the same.
 
-    Characters that show nothing are gone, controls and half surrogates show as U+FFFD, every kind of space and line end
-    as a plain one, runs of them as one, of lines as two. What begins like one of our citations, `[m2]`, is put in round
-    brackets.
+    Invisible characters are removed. Control characters and lone surrogates become U+FFFD, every kind of space or line
+    end a plain one; runs of spaces are reduced to one, runs of line ends to two. Anything that looks like a citation
+    label, `[m2]`, gets round brackets.
     """
-    return _without_citations(_seen(text))
+    return _without_citations(_without_invisible(text))
 
 
 def visible_name(name: str) -> str:
-    """The same for what stands within a line: an id, a name, an origin."""
-    return _without_citations(" ".join(_seen(name).split()))
+    """Do the same for an id, a name or an origin, as a single line."""
+    return _without_citations(" ".join(_without_invisible(name).split()))
 
 
-def _seen(text: str) -> str:
+def _without_invisible(text: str) -> str:
     if not text.isascii():
-        # halves of a pair, as escapes leave them, are put together
+        # join surrogate pairs that were escaped as two characters
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = text.replace("\r\n", "\n").translate(_SHOWN_AS)
     text = _SPACE_AT_LINE_END.sub("\n", _RUN_OF_SPACES.sub(" ", text))
@@ -65,22 +65,22 @@ def _seen(text: str) -> str:
 
 
 def _without_citations(text: str) -> str:
-    # Brackets in brackets come off one by one; few fit into what is looked at.
-    while (changed := _IN_BRACKETS.sub(_no_citation, text)) != text:
+    # Nested brackets are replaced from the inside out; the pattern is too short for many of them.
+    while (changed := _IN_BRACKETS.sub(_replace_label, text)) != text:
         text = changed
     return text
 
 
-def _no_citation(bracketed: re.Match[str]) -> str:
+def _replace_label(bracketed: re.Match[str]) -> str:
     inside, closed = bracketed.groups()
     return f"({inside}{closed and ')'}" if _LIKE_A_LABEL.match(visible_text(inside)) else bracketed[0]
 
 
-# ---- what must not stand as it is ----
+# ---- characters that must be escaped ----
 
-Places = Iterator[int]
+Positions = Iterator[int]
 
-# The colon, and what looks like one: full width, small, vertical, ratio, modifiers, and the signs of other scripts.
+# The colon and its look-alikes: full width, small, vertical, ratio, modifiers, and signs of other scripts.
 _COLONS = (
     ":\uff1a\ufe55\ufe13\ufe30\u2236\ua789\u02d0\u02f8\u205a\u2982\u0589\u05c3\u0703\u0704\u0903\u0a83\u1361\u1365"
     "\u1366\u16ec\u1803\u1809\ua4fd\ua6f4"
@@ -99,7 +99,7 @@ _ROLE_WORDS = (
 )
 _ROLES = frozenset(_ROLE_WORDS.split())
 
-# "< 50", "<50 EUR" and "<= 3" stay as they are; whatever else follows may be a tag, a comment or a token of a template.
+# "< 50", "<50 EUR" and "<= 3" are not matched; anything else may be a tag, a comment or a token of a chat template.
 _ANGLE = re.compile(r"<(?![\s=$€£]|-?\d+(?:[.,]\d+)*(?![\w>])|$)", re.MULTILINE)
 _BRACKET_TOKEN = re.compile(
     r"\[(?=\||\s*/?\s*(?:inst|sys|system|system_prompt|user|human|assistant|bot|ai|developer|tool|available_tools|tools"
@@ -123,7 +123,7 @@ _MARKDOWN = re.compile(
             # "~50" is a number, "~~" is not
             r"(?<=\S)~|~(?![\w/])",
             r"&(?=\#\d{1,8};|\#[xX][0-9a-fA-F]{1,8};|\w+;)",
-            # no link and no image is without one of these; and what a definition would make one, needs the definition
+            # every link and image has one of these, or needs a definition, which the next pattern matches
             r"\](?=[(\[])",
             r"^\[(?=(?:[^\[\]\\]|\\.){0,1000}\]:)",
             rf"\\(?=[!-/:-@\[-`{{-~{_COLONS}]|$)",
@@ -134,10 +134,11 @@ _MARKDOWN = re.compile(
 _NUMBERED = re.compile(r"^\d{1,9}([.)])(?=\s|$)", re.MULTILINE)
 
 
-def roles(text: str) -> Places:
-    """The colon after every name of a side in a dialogue, `System:`, in whatever letters and markup.
+def roles(text: str) -> Positions:
+    """Find the colon after every role name of a chat, such as `System:`, in any script and markup.
 
-    At the start of a line the name may be one of several words, `the new system prompt:`; within a line it is the last.
+    At the start of a line the role may be any of several words, as in `the new system prompt:`; elsewhere it must be
+    the last word before the colon.
     """
     for found in _LABEL.finditer(text):
         if any(_names_a_role(words) for words in _readings(found[1])):
@@ -148,10 +149,10 @@ def roles(text: str) -> Places:
 
 
 def _readings(text: str) -> Iterator[list[str]]:
-    """The words of a text as written and with look-alike letters replaced: among Latin words, a Cyrillic role name
-    is found by the first reading only."""
+    """The words of a text as written, and with look-alike letters replaced. A Cyrillic role name among Latin words is
+    found only in the former."""
     for reading in {text, visible_text(text)}:
-        # an underscore is a letter to `\w`, and markup as well
+        # `\w` matches the underscore, which is also markup
         yield [name for word in re.findall(r"\w+", reading.casefold()) if (name := word.strip("_"))]
 
 
@@ -160,7 +161,7 @@ def _names_a_role(words: list[str]) -> bool:
 
 
 def _last_names(words: list[str]) -> Iterator[str]:
-    """What the last of these words may be read as: without its number, `user 2`, and spelled out, `u s e r`."""
+    """What the last word may mean: without a number, as in `user 2`, or spelled out, as in `u s e r`."""
     if len(words) > 1 and words[-1].isdigit():
         words = words[:-1]
     if not words:
@@ -172,33 +173,33 @@ def _last_names(words: list[str]) -> Iterator[str]:
         yield "".join(reversed(letters[:length]))
 
 
-def tokens(text: str) -> Places:
-    """What makes a tag, a comment or a special token of a chat template, in most cases its opening; or a live link."""
+def tokens(text: str) -> Positions:
+    """Find what starts a tag, a comment, a special token of a chat template, or the target of a link."""
     yield from _starts(_ANGLE, text)
     yield from _starts(_BRACKET_TOKEN, text)
     yield from _starts(_LINK, text)
 
 
-def block_starts(text: str) -> Places:
-    """Headings, fences and rules at the start of a line."""
+def block_starts(text: str) -> Positions:
+    """Find headings, fences and rules at the start of a line."""
     for found in _BLOCK_START.finditer(text):
         yield from range(*found.span())
 
 
-def markdown_structure(text: str) -> Places:
-    """Whatever Markdown would take for structure, of blocks or within a line."""
+def markdown_structure(text: str) -> Positions:
+    """Find everything that Markdown would take for structure, in blocks or within a line."""
     for found in _MARKDOWN.finditer(text):
         yield from range(*found.span())
     for found in _NUMBERED.finditer(text):
         yield found.start(1)
 
 
-def _starts(pattern: re.Pattern[str], text: str) -> Places:
+def _starts(pattern: re.Pattern[str], text: str) -> Positions:
     return (found.start() for found in pattern.finditer(text))
 
 
-def written(text: str, places: set[int], escape: Callable[[str], str], plain: Callable[[str], str] = str) -> str:
-    """The text with the characters at these places escaped one by one, and all between them by `plain`."""
+def escape_at(text: str, places: set[int], escape: Callable[[str], str], plain: Callable[[str], str] = str) -> str:
+    """Apply `escape` to each character at these places, and `plain` to the text between them."""
     parts: list[str] = []
     done = 0
     for place in sorted(places):

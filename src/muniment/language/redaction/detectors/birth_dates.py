@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from datetime import date
 
-from muniment.language.redaction.normalised import Span, after, before, is_letter_before, lowered
+from muniment.language.redaction.normalised import Span, after, before, is_date, is_letter_before, lowered
 
 _BIRTH = re.compile(
     r"(?:birth(?: ?-?(?:dates?|days?))?|b-?days?|born|dob|d\.o\.b\.?"
@@ -74,19 +73,11 @@ def _dates(text: str) -> Iterator[re.Match[str]]:
 
 def _is_real(found: re.Match[str]) -> bool:
     if found["y1"]:
-        return _exists(found["y1"], found["m1"], found["d1"])
+        return is_date(found["y1"], found["m1"], found["d1"])
     if found["y2"]:
         # A short year may mean two centuries; that the date exists in one of them is enough.
         year = found["y2"] if len(found["y2"]) == 4 else f"20{found['y2']}"
-        return _exists(year, found["b2"], found["a2"]) or _exists(year, found["a2"], found["b2"])
+        return is_date(year, found["b2"], found["a2"]) or is_date(year, found["a2"], found["b2"])
     if found["y3"]:
-        return _exists(found["y3"], found["m3"], found["d3"])
+        return is_date(found["y3"], found["m3"], found["d3"])
     return 1 <= int(found["d4"] or found["d5"]) <= 31
-
-
-def _exists(year: str, month: str, day: str) -> bool:
-    try:
-        date(int(year), int(month), int(day))
-    except ValueError:
-        return False
-    return True

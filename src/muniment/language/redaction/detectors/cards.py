@@ -1,10 +1,9 @@
 """Finds payment cards: by the issuer's range and length, the Luhn check, and the grouping of the digits."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 
-from muniment.language.redaction.normalised import FILLER, Span, lowered
+from muniment.language.redaction.normalised import Span, follows_name, lowered
 
 _RUN = re.compile(r"(?<![0-9A-Za-z])[0-9]+(?:(?: ?[-._] ?| )[0-9]+)*(?![0-9A-Za-z])")
 # Four groups of four, or as American Express writes them, with more between them than in a run.
@@ -80,24 +79,19 @@ def _is_grouped_card(text: str, span: Span, named: list[int]) -> bool:
     if not _is_issued(digits, grouped=False) or not _passes_luhn(digits):
         return False
     alone = not _MORE_AFTER.match(text, end) and not _MORE_BEFORE.search(text[max(0, start - 12) : start])
-    return alone or _is_named(text, start, named)
+    return alone or follows_name(text, named, start, _NEAR)
 
 
 def _within(text: str, groups: list[Span], named: list[int]) -> Iterator[Span]:
     first = 0
     while first < len(groups):
-        is_named = _is_named(text, groups[first][0], named)
+        is_named = follows_name(text, named, groups[first][0], _NEAR)
         last = _longest_card(text, groups, first) if not is_named else _longest_number(text, groups, first)
         if last is None:
             first += 1
             continue
         yield groups[first][0], groups[last][1]
         first = last + 1
-
-
-def _is_named(text: str, start: int, named: list[int]) -> bool:
-    index = bisect_right(named, start) - 1
-    return index >= 0 and named[index] >= start - _NEAR and FILLER not in text[named[index] : start]
 
 
 def _longest_number(text: str, groups: list[Span], first: int) -> int | None:

@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from muniment.language.data_files import fill_parts, named_lines, read_sections
 from muniment.language.redaction.normalised import FILLER, Span, lowered
 
 _Check = Callable[[str], bool]
 
+_KEYS = read_sections(__package__ or "", "known_keys.txt", joint="")
 _FIRST, _LAST = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_-])"
 
 
@@ -50,71 +52,27 @@ def _is_bearer(said: str) -> bool:
     return _varied(said.split()[-1])
 
 
-def _always(_: str) -> bool:
-    return True
+def _known_keys(section: str, check: _Check | None) -> Iterator[tuple[list[str], re.Pattern[str], _Check | None]]:
+    for marks, pattern in named_lines(_KEYS[section]):
+        yield marks.split(), re.compile(fill_parts(pattern, {"first": _FIRST, "last": _LAST})), check
 
 
-# A text must hold one of the markers before the pattern is tried; the match must pass the check.
-_KNOWN: tuple[tuple[tuple[str, ...], re.Pattern[str], _Check], ...] = tuple(
-    (marks, re.compile(pattern), check)
-    for marks, pattern, check in (
-        # cloud providers
-        (
-            ("AKIA", "ASIA", "ABIA", "ACCA", "AROA", "AIDA"),
-            rf"{_FIRST}(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z2-7]{{16}}{_LAST}",
-            _always,
-        ),
-        (("AIza",), rf"{_FIRST}AIza[0-9A-Za-z_-]{{35}}{_LAST}", _always),
-        (("ya29.",), rf"{_FIRST}ya29\.[0-9A-Za-z_-]{{20,2000}}", _always),
-        (("GOCSPX-",), rf"{_FIRST}GOCSPX-[0-9A-Za-z_-]{{20,64}}{_LAST}", _always),
-        (("do", "_v1_"), rf"{_FIRST}do[opr]_v1_[0-9a-f]{{64}}{_LAST}", _always),
-        (("dapi",), rf"{_FIRST}dapi[0-9a-f]{{32}}(?:-[0-9])?{_LAST}", _always),
-        (("hvs.", "hvb."), rf"{_FIRST}hv[sb]\.[0-9A-Za-z_-]{{20,300}}{_LAST}", _always),
-        # code and packages
-        (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), rf"{_FIRST}gh[pousr]_[0-9A-Za-z]{{30,255}}{_LAST}", _always),
-        (("github_pat_",), rf"{_FIRST}github_pat_[0-9A-Za-z_]{{22,255}}{_LAST}", _always),
-        (("glpat-", "gldt-", "glrt-"), rf"{_FIRST}gl(?:pat|dt|rt)-[0-9A-Za-z_-]{{20,64}}{_LAST}", _always),
-        (("npm_",), rf"{_FIRST}npm_[0-9A-Za-z]{{36}}{_LAST}", _always),
-        (("pypi-",), rf"{_FIRST}pypi-[0-9A-Za-z_-]{{50,500}}{_LAST}", _always),
-        (("hf_",), rf"{_FIRST}hf_[0-9A-Za-z]{{30,64}}{_LAST}", _always),
-        # models, payment, mail, chat
-        (("sk-",), rf"{_FIRST}sk-(?:[a-z0-9]{{2,12}}-){{0,3}}[0-9A-Za-z_-]{{20,300}}", _varied),
-        (("_live_", "_test_"), rf"{_FIRST}[srp]k_(?:live|test)_[0-9A-Za-z]{{10,255}}{_LAST}", _always),
-        (
-            ("mun_",),
-            rf"{_FIRST}mun_[0-9A-Za-z_-]{{2,683}}\.key_[0-9a-f]{{28}}\.[0-9A-Za-z_-]{{43}}{_LAST}",
-            _always,
-        ),
-        (("whsec_",), rf"{_FIRST}whsec_[0-9A-Za-z+/=]{{20,128}}", _always),
-        (("SG.",), rf"{_FIRST}SG\.[0-9A-Za-z_-]{{16,64}}\.[0-9A-Za-z_-]{{16,64}}{_LAST}", _always),
-        (("key-",), rf"{_FIRST}key-[0-9a-f]{{32}}{_LAST}", _always),
-        (("AC", "SK"), rf"{_FIRST}(?:AC|SK)[0-9a-f]{{32}}{_LAST}", _always),
-        (("xox", "xapp-"), rf"{_FIRST}(?:xox[abeoprs]|xapp)-[0-9A-Za-z-]{{10,255}}", _always),
-        (("hooks.slack.com/",), r"hooks\.slack\.com/services/T[0-9A-Z]+/B[0-9A-Z]+/[0-9A-Za-z]{16,32}", _always),
-        ((":AA",), r"(?<![0-9A-Za-z])[0-9]{8,10}:AA[0-9A-Za-z_-]{33}" + _LAST, _always),
-        (("shp",), rf"{_FIRST}shp(?:at|ca|pa|ss)_[0-9a-fA-F]{{32}}{_LAST}", _always),
-        (
-            ("lin_api_", "ntn_", "glsa_", "glc_"),
-            rf"{_FIRST}(?:lin_api|ntn|glsa|glc)_[0-9A-Za-z_+/=]{{20,255}}",
-            _varied,
-        ),
-        (("PMAK-",), rf"{_FIRST}PMAK-[0-9a-f]{{24}}-[0-9a-f]{{34}}{_LAST}", _always),
-        (("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[0-9A-Z]{58}", _always),
-        # of no vendor
-        (
-            ("eyJ",),
-            rf"{_FIRST}eyJ[0-9A-Za-z_-]{{8,4000}}\.[0-9A-Za-z_-]{{4,8000}}\.[0-9A-Za-z_-]{{0,4000}}",
-            _is_jwt,
-        ),
-        (
-            ("earer", "EARER"),
-            r"(?i)(?<![a-z])bearer[ \t]{1,4}[0-9A-Za-z._~+/-]{12,4000}={0,2}",
-            _is_bearer,
-        ),
-        (("asic ",), r"(?i)(?<![a-z])basic[ \t]{1,4}[0-9A-Za-z+/]{12,400}={0,2}(?![0-9A-Za-z])", _is_basic),
-    )
+# A text must hold one of the marks before the pattern is tried; the match must pass the check, if there is one.
+_KNOWN: tuple[tuple[list[str], re.Pattern[str], _Check | None], ...] = (
+    *_known_keys("keys", None),
+    *_known_keys("varied keys", _varied),
+    (
+        ["eyJ"],
+        re.compile(rf"{_FIRST}eyJ[0-9A-Za-z_-]{{8,4000}}\.[0-9A-Za-z_-]{{4,8000}}\.[0-9A-Za-z_-]{{0,4000}}"),
+        _is_jwt,
+    ),
+    (["earer", "EARER"], re.compile(r"(?i)(?<![a-z])bearer[ \t]{1,4}[0-9A-Za-z._~+/-]{12,4000}={0,2}"), _is_bearer),
+    (
+        ["asic "],
+        re.compile(r"(?i)(?<![a-z])basic[ \t]{1,4}[0-9A-Za-z+/]{12,400}={0,2}(?![0-9A-Za-z])"),
+        _is_basic,
+    ),
 )
-
 _SHORTEST_KNOWN = 15
 
 _IN_A_URL = re.compile(r"://[^\s:/@\ufffc]{1,100}:([^\s/@\ufffc]{1,200})@")
@@ -140,7 +98,7 @@ def find_credentials(text: str) -> Iterator[Span]:
     """Return keys, tokens and passwords."""
     for marks, pattern, check in _KNOWN if len(text) >= _SHORTEST_KNOWN else ():
         if any(mark in text for mark in marks):
-            yield from (found.span() for found in pattern.finditer(text) if check(found.group()))
+            yield from (found.span() for found in pattern.finditer(text) if check is None or check(found.group()))
     if "://" in text:
         yield from (found.span(1) for found in _IN_A_URL.finditer(text))
     if "PRIVATE KEY" in text:

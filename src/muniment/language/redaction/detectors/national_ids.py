@@ -1,42 +1,17 @@
 """Finds national identity numbers: by their check digits, and by a name before them where those prove too little."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date
+from importlib import import_module
 from typing import Any, cast
 
 from stdnum import luhn, verhoeff
-from stdnum.au import tfn
-from stdnum.bg import egn
-from stdnum.br import cpf
-from stdnum.ca import sin
-from stdnum.ch import ssn as ahv
-from stdnum.cl import rut
-from stdnum.cn import ric
-from stdnum.cz import rc
-from stdnum.de import idnr as steuer_id
-from stdnum.ee import ik
-from stdnum.es import dni, nie
-from stdnum.fi import hetu
 from stdnum.fr import nir
-from stdnum.gb import nhs
-from stdnum.hr import oib
-from stdnum.ie import pps
-from stdnum.il import idnr as teudat_zehut
-from stdnum.in_ import pan
-from stdnum.it import codicefiscale
-from stdnum.mx import curp
-from stdnum.nl import bsn
 from stdnum.no import fodselsnummer
-from stdnum.pl import pesel
-from stdnum.pt import nif
-from stdnum.ro import cnp
-from stdnum.tr import tckimlik
-from stdnum.us import itin, ssn
+from stdnum.us import ssn
 
-from muniment.language.redaction.normalised import FILLER, Span, is_letter_before, lowered
+from muniment.language.redaction.normalised import Span, follows_name, is_date, is_letter_before, lowered
 
 _Check = Callable[[str], bool]
 _NEAR = 56
@@ -51,8 +26,9 @@ class _Kind:
     named: re.Pattern[str] | None = None
 
 
-def _by(module: Any) -> _Check:
-    return cast("_Check", module.is_valid)
+def _by(module: str) -> _Check:
+    """Return the check of a module of python-stdnum, such as `br.cpf`."""
+    return import_module(f"stdnum.{module}").is_valid
 
 
 def _compact(number: str) -> str:
@@ -60,22 +36,14 @@ def _compact(number: str) -> str:
 
 
 def _is_american(number: str) -> bool:
-    return bool(ssn.is_valid(_compact(number)))
-
-
-def _is_day(year: int, month: int, day: int) -> bool:
-    try:
-        date(year, month, day)
-    except ValueError:
-        return False
-    return True
+    return ssn.is_valid(_compact(number))
 
 
 def _starts_with_a_day(digits: str, order: str) -> bool:
     """Say whether the first six digits are a date of the last two centuries, in the order `ymd` or `dmy`."""
     first, month, last = int(digits[:2]), int(digits[2:4]), int(digits[4:6])
     year, day = (first, last) if order == "ymd" else (last, first)
-    return any(_is_day(century + year, month, day) for century in (1900, 2000))
+    return any(is_date(century + year, month, day) for century in (1900, 2000))
 
 
 def _is_french(number: str) -> bool:
@@ -161,18 +129,18 @@ _ELEVEN = r"[0-9]{11}"
 # Numbers that need no name: they have enough check digits, or a form of their own.
 _PROVEN: tuple[_Kind, ...] = (
     _kind(r"[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{3} [0-9]{2} [0-9]{4}", _is_american),
-    _kind(r"9[0-9]{2}-[5-9][0-9]-[0-9]{4}", _by(itin)),
+    _kind(r"9[0-9]{2}-[5-9][0-9]-[0-9]{4}", _by("us.itin")),
     _kind(r"[12][ ]?[0-9]{2}[ ]?[0-9]{2}[ ]?[0-9][0-9AB][ ]?[0-9]{3}[ ]?[0-9]{3}[ ]?[0-9]{2}", _is_french),
-    _kind(r"756[. ]?[0-9]{4}[. ]?[0-9]{4}[. ]?[0-9]{2}", _by(ahv)),
-    _kind(r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", _by(cpf)),
-    _kind(r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Kk]", _by(rut)),
+    _kind(r"756[. ]?[0-9]{4}[. ]?[0-9]{4}[. ]?[0-9]{2}", _by("ch.ssn")),
+    _kind(r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", _by("br.cpf")),
+    _kind(r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Kk]", _by("cl.rut")),
     _kind(r"(?:19|20)?[0-9]{6}[-+][0-9]{4}", _is_swedish),
     _kind(r"[0-9]{6} ?[0-9]{5}", _is_norwegian),
     _kind(r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", _is_belgian),
     _kind(r"[0-9]{6}-[1-8][0-9]{6}", _is_korean),
-    _kind(r"[0-9]{6}/[0-9]{3,4}", _by(rc)),
-    _kind(r"[0-9]{17}[0-9Xx]", _by(ric)),
-    _kind(r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-FHJ-NPR-Y]", _by(hetu)),
+    _kind(r"[0-9]{6}/[0-9]{3,4}", _by("cz.rc")),
+    _kind(r"[0-9]{17}[0-9Xx]", _by("cn.ric")),
+    _kind(r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-FHJ-NPR-Y]", _by("fi.hetu")),
 )
 # The same, with letters in them.
 _LETTERED: tuple[_Kind, ...] = (
@@ -181,44 +149,44 @@ _LETTERED: tuple[_Kind, ...] = (
         r"(?:([ -]?)[0-9]{2}\1[0-9]{2}\1[0-9]{2}\1|[ -][0-9]{6}[ -]?)[A-Da-d]",
         _is_british,
     ),
-    _kind(r"[0-9]{8}[ -]?[A-HJ-NP-TV-Z]", _by(dni)),
-    _kind(r"[XYZ][ -]?[0-9]{7}[ -]?[A-Z]", _by(nie)),
+    _kind(r"[0-9]{8}[ -]?[A-HJ-NP-TV-Z]", _by("es.dni")),
+    _kind(r"[XYZ][ -]?[0-9]{7}[ -]?[A-Z]", _by("es.nie")),
     _kind(
         r"[A-Za-z]{6}[0-9LMNP-Vlmnp-v]{2}[A-EHLMPRSTa-ehlmprst][0-9LMNP-Vlmnp-v]{2}[A-Za-z][0-9LMNP-Vlmnp-v]{3}[A-Za-z]",
-        _by(codicefiscale),
+        _by("it.codicefiscale"),
     ),
-    _kind(r"[A-Za-z]{4}[0-9]{6}[HMhm][A-Za-z]{5}[0-9A-Za-z][0-9]", _by(curp)),
-    _kind(r"[0-9]{7}[A-W][A-IW]?", _by(pps)),
+    _kind(r"[A-Za-z]{4}[0-9]{6}[HMhm][A-Za-z]{5}[0-9A-Za-z][0-9]", _by("mx.curp")),
+    _kind(r"[0-9]{7}[A-W][A-IW]?", _by("ie.pps")),
     _kind(r"[STFGM][0-9]{7}[A-Z]", _is_singaporean),
 )
 # Every tenth number of this form passes the check: the name must stand before it.
 _NAMED: tuple[_Kind, ...] = (
     _kind(r"[0-9]{9}", _is_american, r"ssn|social[ -]security(?: (?:number|no))?|s\.s\.n"),
-    _kind(r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", _by(nhs), r"nhs(?: (?:number|no))?"),
-    _kind(_NINE, _by(sin), r"sin|social insurance"),
+    _kind(r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", _by("gb.nhs"), r"nhs(?: (?:number|no))?"),
+    _kind(_NINE, _by("ca.sin"), r"sin|social insurance"),
     _kind(
         r"[0-9]{2}[ ]?[0-9]{3}[ ]?[0-9]{3}[ ]?[0-9]{3}",
-        _by(steuer_id),
+        _by("de.idnr"),
         rf"steuer-?id(?:entifikationsnummer|entnummer|nr)?|steuernummer|idnr|{_TAX}",
     ),
-    _kind(r"[0-9]{4}[ .-]?[0-9]{2}[ .-]?[0-9]{3}|[0-9]{8,9}", _by(bsn), r"bsn|burgerservicenummer|sofinummer"),
+    _kind(r"[0-9]{4}[ .-]?[0-9]{2}[ .-]?[0-9]{3}|[0-9]{8,9}", _by("nl.bsn"), r"bsn|burgerservicenummer|sofinummer"),
     _kind(_ELEVEN, _is_belgian, r"rijksregister(?:nummer)?|num[ée]ro national|registre national|rrn|nrn|insz|niss"),
-    _kind(_ELEVEN, _by(cpf), r"cpf|cadastro de pessoas?"),
-    _kind(_ELEVEN, _by(pesel), rf"pesel|{_ANY_ID}"),
-    _kind(_ELEVEN, _by(tckimlik), rf"t\.?c\.? ?kimlik(?: no)?|kimlik|{_ANY_ID}"),
-    _kind(_ELEVEN, _by(oib), rf"oib|{_TAX}|{_ANY_ID}"),
-    _kind(_ELEVEN, _by(ik), rf"isikukood|asmens kodas|{_ANY_ID}"),
+    _kind(_ELEVEN, _by("br.cpf"), r"cpf|cadastro de pessoas?"),
+    _kind(_ELEVEN, _by("pl.pesel"), rf"pesel|{_ANY_ID}"),
+    _kind(_ELEVEN, _by("tr.tckimlik"), rf"t\.?c\.? ?kimlik(?: no)?|kimlik|{_ANY_ID}"),
+    _kind(_ELEVEN, _by("hr.oib"), rf"oib|{_TAX}|{_ANY_ID}"),
+    _kind(_ELEVEN, _by("ee.ik"), rf"isikukood|asmens kodas|{_ANY_ID}"),
     _kind(r"[0-9]{6}[- ]?[0-9]{4}", _is_danish, r"cpr(?:-?(?:nr|nummer))?|personnummer"),
     _kind(r"[0-9]{10,12}", _is_swedish, r"personnummer|personal identity number"),
-    _kind(r"[0-9]{10}", _by(egn), rf"egn|егн|{_ANY_ID}"),
-    _kind(r"[0-9]{13}", _by(cnp), rf"cnp|cod numeric personal|{_ANY_ID}"),
+    _kind(r"[0-9]{10}", _by("bg.egn"), rf"egn|егн|{_ANY_ID}"),
+    _kind(r"[0-9]{13}", _by("ro.cnp"), rf"cnp|cod numeric personal|{_ANY_ID}"),
     _kind(r"[0-9]{13}", _is_south_african, rf"{_ANY_ID}|south african id|rsa id"),
     _kind(r"[2-9][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}", _is_aadhaar, r"aadhaa?r(?: (?:number|no|card))?|uidai|uid"),
-    _kind(r"[0-9]{2,3}[ ]?[0-9]{3}[ ]?[0-9]{3}", _by(tfn), rf"tfn|{_TAX}"),
-    _kind(_NINE, _by(nif), r"nif|contribuinte|n[úu]mero de identifica[çc][ãa]o fiscal"),
-    _kind(r"[0-9]{9}", _by(teudat_zehut), rf"teudat zehut|israeli id|{_ANY_ID}"),
-    _kind(r"[A-Z]{3}P[A-Z][0-9]{4}[A-Z]", _by(pan), rf"pan|permanent account|income tax|{_ANY_ID}|{_TAX}"),
-    _kind(r"[0-9]{7,8}-?[0-9Kk]", _by(rut), r"rut|run"),
+    _kind(r"[0-9]{2,3}[ ]?[0-9]{3}[ ]?[0-9]{3}", _by("au.tfn"), rf"tfn|{_TAX}"),
+    _kind(_NINE, _by("pt.nif"), r"nif|contribuinte|n[úu]mero de identifica[çc][ãa]o fiscal"),
+    _kind(r"[0-9]{9}", _by("il.idnr"), rf"teudat zehut|israeli id|{_ANY_ID}"),
+    _kind(r"[A-Z]{3}P[A-Z][0-9]{4}[A-Z]", _by("in_.pan"), rf"pan|permanent account|income tax|{_ANY_ID}|{_TAX}"),
+    _kind(r"[0-9]{7,8}-?[0-9Kk]", _by("cl.rut"), r"rut|run"),
 )
 # The first words of the names: a text with none of them is not searched for each name.
 _BEGINNINGS = re.compile(
@@ -244,7 +212,7 @@ def find_national_ids(text: str) -> Iterator[Span]:
         # The name is searched first: without it no number needs a check.
         ends = _ends_of_names(small, kind)
         for found in kind.form.finditer(text) if ends else ():
-            if _is_named(text, ends, found.start()) and _holds(text, kind, found):
+            if follows_name(text, ends, found.start(), _NEAR) and _holds(text, kind, found):
                 yield found.span()
 
 
@@ -262,8 +230,3 @@ def _ends_of_names(text: str, kind: _Kind) -> list[int]:
     if kind.named is None:
         return []
     return [name.end() for name in kind.named.finditer(text) if not is_letter_before(text, name.start())]
-
-
-def _is_named(text: str, ends: list[int], start: int) -> bool:
-    index = bisect_right(ends, start) - 1
-    return index >= 0 and ends[index] >= start - _NEAR and FILLER not in text[ends[index] : start]

@@ -1,4 +1,4 @@
-"""An open fabric with a story of two tenants, and what is wrong with how it took wrong input."""
+"""An open fabric with the same records in two tenants, and checks of how it answers wrong input."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ FACT: dict[str, Any] = {"entity": SUBJECT, "predicate": "eats", "value": "cake"}
 
 
 @dataclass(frozen=True)
-class Door:
-    """An open fabric with a story of two tenants."""
+class TwoTenants:
+    """An open fabric, the people of one tenant, and the ids of records in it and in another tenant."""
 
     fabric: Fabric
     people: People
     ids: dict[str, Any]
 
     def attempt(self, name: str, asker: Any, arguments: dict[str, Any]) -> Any:
-        """Make the call; ids of the story are put in where they are named."""
+        """Make the call, with the ids of the records in place of `{name}`."""
         call: Any = self.fabric
         for part in name.split("."):
             call = getattr(call, part)
-        return call(asker, **{key: self._meant(value) for key, value in arguments.items()})
+        return call(asker, **{key: self._filled_in(value) for key, value in arguments.items()})
 
     def asker(self, who: str) -> Any:
         if who == "admin_and_auditor":
@@ -42,10 +42,10 @@ class Door:
         return len(self.fabric.events(self.people.auditor, limit=1000))
 
     def renew(self) -> None:
-        """Another proposal to act on, where a wrong call ended the one before."""
+        """Add another proposal, for when a call has decided the previous one."""
         self.ids["proposal"] = proposed(self.fabric, self.people.run(), **FACT).proposal_id
 
-    def _meant(self, value: Any) -> Any:
+    def _filled_in(self, value: Any) -> Any:
         named = value[0] if isinstance(value, list) and len(value) == 1 else value
         if not isinstance(named, str) or named[:1] != "{":
             return value
@@ -56,7 +56,7 @@ SAID: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "I
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[Door]:
+def two_tenants(server: TestServer, database: str) -> Iterator[TwoTenants]:
     clock = FakeClock()
     people, others = (People(f"tenant_{uuid4().hex[:12]}") for _ in range(2))
     with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) as fabric:
@@ -81,7 +81,7 @@ def door(server: TestServer, database: str) -> Iterator[Door]:
             "an hour ahead": clock.now + timedelta(hours=1),
             "an hour ago": clock.now - timedelta(hours=1),
         }
-        yield Door(fabric, people, ids)
+        yield TwoTenants(fabric, people, ids)
 
 
 def api_key(fabric: Fabric, people: People) -> str:
@@ -123,8 +123,8 @@ def complaint(call: Callable[[], Any], *names: str) -> str | None:
 def _leak(error: MunimentError) -> str | None:
     shown = f"{error} {error.as_dict()}"
     inside = ("Traceback", "pydantic", "psycopg", "https://", "SELECT", "INSERT", "site-packages", "Input should")
-    told = [word for word in (*inside, MARK, "\x00", "\x1b") if word in shown]
-    return f"shows {told}: {shown[:200]}" if told or len(shown) > 2000 else None
+    leaked = [word for word in (*inside, MARK, "\x00", "\x1b") if word in shown]
+    return f"shows {leaked}: {shown[:200]}" if leaked or len(shown) > 2000 else None
 
 
 def shown(value: Any) -> str:
@@ -135,5 +135,5 @@ def shown(value: Any) -> str:
     return text if len(text) < 60 else f"{text[:50]}..."
 
 
-def told(found: dict[str, str | None]) -> str:
+def listed(found: dict[str, str | None]) -> str:
     return "\n".join(f"{value}: {said}" for value, said in found.items() if said is not None)

@@ -1,4 +1,4 @@
-"""Whoever asks, made wrongly or of a tenant that is not there: a clear error or an empty answer, and no trace."""
+"""Callers that are malformed or of an unknown tenant get a clear error or an empty answer, and leave no trace."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +9,11 @@ import pytest
 from muniment import MunimentError, Principal, RunContext
 from muniment.errors import NotFound
 from muniment.testing import People, TestServer
-from tests.interfaces.door import Door, complaint, door, shown, told
+from tests.interfaces.two_tenants import TwoTenants, complaint, listed, shown, two_tenants
 from tests.interfaces.wrong import CHOICES, INTENTS, NAMES, NUL, QUALIFIERS, SUBJECT
 from tests.stories import CONSENT
 
-__all__ = ["door"]  # a fixture
+__all__ = ["two_tenants"]  # a fixture
 
 
 @pytest.mark.rule("ERR-1", "ISO-2")
@@ -36,7 +36,7 @@ def test_a_principal_cannot_be_made_wrongly(field_name: str, wrong: list[Any]) -
     found = {
         shown(value): complaint(lambda v=value: Principal(**good | {field_name: v}), field_name) for value in wrong
     }
-    assert not any(found.values()), told(found)
+    assert not any(found.values()), listed(found)
 
 
 @pytest.mark.rule("ERR-1", "ISO-2")
@@ -64,7 +64,7 @@ def test_a_run_cannot_be_made_wrongly(field_name: str, wrong: list[Any]) -> None
     found = {
         shown(value): complaint(lambda v=value: RunContext(**good | {field_name: v}), field_name) for value in wrong
     }
-    assert not any(found.values()), told(found)
+    assert not any(found.values()), listed(found)
 
 
 @pytest.mark.rule("ERR-1", "REC-1")
@@ -77,26 +77,30 @@ def test_a_run_cannot_be_made_wrongly(field_name: str, wrong: list[Any]) -> None
     ],
 )
 def test_a_run_that_names_what_its_pack_does_not_have_recalls_nothing(
-    door: Door, fields: dict[str, Any], names: str
+    two_tenants: TwoTenants, fields: dict[str, Any], names: str
 ) -> None:
-    run = door.people.run(**fields)
-    assert complaint(lambda: door.fabric.recall(run), names) is None
-    assert complaint(lambda: door.fabric.compile(run, "bread"), names) is None
-    assert complaint(lambda: door.fabric.explain(run, memory_id=door.ids["memory"]), names) is None
-    assert complaint(lambda: door.fabric.get(run, door.ids["memory"]), names) is None
+    run = two_tenants.people.run(**fields)
+    assert complaint(lambda: two_tenants.fabric.recall(run), names) is None
+    assert complaint(lambda: two_tenants.fabric.compile(run, "bread"), names) is None
+    assert complaint(lambda: two_tenants.fabric.explain(run, memory_id=two_tenants.ids["memory"]), names) is None
+    assert complaint(lambda: two_tenants.fabric.get(run, two_tenants.ids["memory"]), names) is None
 
 
 @pytest.mark.rule("ERR-1")
-def test_a_first_call_that_fails_does_not_even_open_the_tenant(door: Door, server: TestServer, database: str) -> None:
+def test_a_first_call_that_fails_does_not_even_open_the_tenant(
+    two_tenants: TwoTenants, server: TestServer, database: str
+) -> None:
     new = People(f"tenant_{uuid4().hex[:12]}")
-    fabric = door.fabric
+    fabric = two_tenants.fabric
     wrong: list[Callable[[], Any]] = [
         lambda: fabric.capture(new.run(), kind="message", text="x", classification="GEHEIM"),
         lambda: fabric.propose(new.run(), write_class="statement", text="x", classification="GEHEIM"),
         lambda: fabric.consent.grant(
             new.officer, subject=SUBJECT, **CONSENT | {"data_classifications_allowed": ["GEHEIM"]}
         ),
-        lambda: fabric.consent.grant(new.officer, subject=SUBJECT, **CONSENT, valid_until=door.ids["an hour ago"]),
+        lambda: fabric.consent.grant(
+            new.officer, subject=SUBJECT, **CONSENT, valid_until=two_tenants.ids["an hour ago"]
+        ),
         lambda: fabric.packs.register(new.admin, "nonsense"),
     ]
     for call in wrong:
@@ -108,19 +112,19 @@ def test_a_first_call_that_fails_does_not_even_open_the_tenant(door: Door, serve
 
 
 @pytest.mark.rule("ERR-1", "ISO-4")
-def test_a_tenant_that_does_not_exist_answers_like_an_empty_one(door: Door) -> None:
+def test_a_tenant_that_does_not_exist_answers_like_an_empty_one(two_tenants: TwoTenants) -> None:
     nobody = People(f"tenant_{uuid4().hex[:12]}")
-    fabric = door.fabric
+    fabric = two_tenants.fabric
     assert (fabric.queue.list(nobody.reviewer), fabric.events(nobody.auditor)) == ([], [])
     assert fabric.recall(nobody.run()).records == fabric.recall(nobody.run(), "bread").records == ()
     assert fabric.compile(nobody.run(), "bread").text == ""
     for call in (
-        lambda: fabric.get(nobody.auditor, door.ids["memory"]),
-        lambda: fabric.explain(nobody.auditor, memory_id=door.ids["memory"]),
-        lambda: fabric.replay(nobody.auditor, door.ids["recall"]),
-        lambda: fabric.queue.approve(nobody.reviewer, door.ids["proposal"]),
-        lambda: fabric.consent.revoke(nobody.officer, door.ids["consent"]),
-        lambda: fabric.retract(nobody.reviewer, door.ids["memory"], reason="wrong"),
+        lambda: fabric.get(nobody.auditor, two_tenants.ids["memory"]),
+        lambda: fabric.explain(nobody.auditor, memory_id=two_tenants.ids["memory"]),
+        lambda: fabric.replay(nobody.auditor, two_tenants.ids["recall"]),
+        lambda: fabric.queue.approve(nobody.reviewer, two_tenants.ids["proposal"]),
+        lambda: fabric.consent.revoke(nobody.officer, two_tenants.ids["consent"]),
+        lambda: fabric.retract(nobody.reviewer, two_tenants.ids["memory"], reason="wrong"),
     ):
         with pytest.raises(NotFound):
             call()

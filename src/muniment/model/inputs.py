@@ -103,7 +103,7 @@ class Listing(VerbInput):
     """A page of a list."""
 
     limit: PageSize = Field(50, description="the number of entries at most")
-    after: Name | None = Field(None, description="the id of the last entry of the page before")
+    after: Name | None = Field(None, description="the id of the last entry of the previous page")
 
 
 def _is_run(value: Any) -> Any:
@@ -130,7 +130,7 @@ class RecallFields(VerbInput):
         None, description="only about these entities"
     )
     hops: Annotated[int, Field(strict=True, ge=0, le=2)] = Field(
-        0, description="also about entities so many steps from these in the entity graph"
+        0, description="also about entities up to this many steps away in the entity graph"
     )
     as_of: AsOf | None = Field(None, description="what was known at that past moment, or at that sequence number")
 
@@ -183,5 +183,5 @@ class ExplainInput(VerbInput):
     @model_validator(mode="after")
     def _one_moment(self) -> Self:
         if self.recall_id is not None and (self.as_of is not None or self.run is not None):
-            raise field_error("recall_id", "a recall has its own moment and its own run; give it alone")
+            raise field_error("recall_id", "a recall has its own time and its own run; leave out as_of and run")
         return self

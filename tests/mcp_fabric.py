@@ -1,4 +1,4 @@
-"""The verbs of `Fabric` as an assistant has them: what its tools offer through MCP, the rest over HTTP."""
+"""The verbs of `Fabric` as an assistant has them: through MCP if there is a tool for them, otherwise over HTTP."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from muniment.client.transport import _BY_CODE
 from muniment.mcp.tools import TOOLS, Proposed
 from muniment.model.context import RunContext
 from tests.interfaces.assistant import Assistant, over_http
-from tests.served import Far
+from tests.server_thread import RemoteFabric
 
 
-class Assisted(Far):
-    """Runs ask through MCP, each over a connection that tells of it; persons as they do."""
+class McpFabric(RemoteFabric):
+    """Calls of runs go through MCP, each over a connection for that run; calls of people go over HTTP."""
 
     _assistants: dict[str, Assistant]
 
@@ -34,16 +34,16 @@ class Assisted(Far):
         return known[said]
 
     def __getattr__(self, name: str) -> Any:
-        far = super().__getattr__(name)
+        remote = super().__getattr__(name)
         if name not in TOOLS:
-            return far
+            return remote
 
         def call(asker: Any, *args: Any, **kwargs: Any) -> Any:
             arguments = dict(zip(("query",), args, strict=False)) | kwargs
             arguments = {key: value for key, value in arguments.items() if value is not None}
             offered = TOOLS[name].arguments.model_fields
             if not isinstance(asker, RunContext) or not arguments.keys() <= offered.keys():
-                return far(asker, *args, **kwargs)
+                return remote(asker, *args, **kwargs)
             return self._asked(asker, name, TypeAdapter(Any).dump_python(arguments, mode="json"))
 
         return call

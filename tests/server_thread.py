@@ -1,4 +1,4 @@
-"""A real server on the loopback, and the same verbs through it: a client for each who asks, with a key of their own."""
+"""A real HTTP server in a thread, and a fabric that calls it: every caller has a client with a key of their own."""
 
 from collections.abc import Callable
 from threading import Event, Thread
@@ -19,7 +19,7 @@ EVERY_LABEL = frozenset({"PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTE
 NO_LIMITS = ServerSettings(rate=0)
 
 
-class Served:
+class ServerThread:
     """A server in a thread of its own, on a database; `with` starts and stops it."""
 
     def __init__(
@@ -83,14 +83,14 @@ class Served:
         self._ready.set()
 
 
-class Far:
-    """The verbs of `Fabric` over HTTP, for whoever asks: each has a client with a key of their own.
+class RemoteFabric:
+    """The verbs of `Fabric` over HTTP; each caller has a client with a key of their own.
 
-    Keys are made by `near`, a fabric on the same database.
+    Keys are made by `local`, a fabric on the same database.
     """
 
-    def __init__(self, near: Fabric, url: str, *, served: Served | None = None) -> None:
-        self.near = near
+    def __init__(self, local: Fabric, url: str, *, served: ServerThread | None = None) -> None:
+        self.local = local
         self.url = url
         self._served = served
         self._clients: dict[tuple[Any, ...], Client] = {}
@@ -106,13 +106,13 @@ class Far:
             client.close()
         if self._served is not None:
             self._served.stop()
-        self.near.close()
+        self.local.close()
 
     @classmethod
-    def on_its_own(cls, near: Fabric, database_url: str, **opened: Any) -> Self:
+    def on_its_own(cls, local: Fabric, database_url: str, **opened: Any) -> Self:
         """With a server of its own, which is stopped with it."""
-        served = Served.on(database_url, **opened).__enter__()
-        return cls(near, served.url, served=served)
+        served = ServerThread.on(database_url, **opened).__enter__()
+        return cls(local, served.url, served=served)
 
     def token(self, asker: Asker, **fields: Any) -> str:
         """A key for that asker."""
@@ -125,7 +125,7 @@ class Far:
             "speaks_for": principal.speaks_for,
             **fields,
         }
-        made = self.near.keys.create(
+        made = self.local.keys.create(
             admin, principal_id=principal.id, kind=principal.kind, roles=principal.roles, **given
         )
         assert made.token is not None
@@ -156,8 +156,8 @@ class Far:
 
 
 class _Group:
-    def __init__(self, far: Far, name: str) -> None:
-        self._far = far
+    def __init__(self, remote: RemoteFabric, name: str) -> None:
+        self._far = remote
         self._name = name
 
     def __getattr__(self, verb: str) -> Any:

@@ -1,0 +1,98 @@
+"""Examples of the commands, which their help shows at the end; some commands have several."""
+
+from collections.abc import Mapping
+
+# A line for each: the command, a colon, the example; none where that is the command alone.
+_TABLE = """
+demo: muniment demo --home /tmp/muniment-demo
+capture: muniment capture 'Returns are accepted within 30 days.' -c PUBLIC --evidence doc:returns_policy
+propose: muniment propose --class preference --entity customer:cus_77 --predicate prefers_communication_channel \
+--value email -c INTERNAL --evidence tool:crm.lookup:tc_212
+correct: muniment correct pm_01a1de60 --value phone --evidence call:2026_05_09
+consolidate: muniment consolidate --tenant tenant_acme_prod
+import: muniment import history.jsonl -c INTERNAL --as loader --kind system --role agent
+queue list: muniment queue --class correction --limit 20
+queue show: muniment queue show mwp_01a1de60
+approve: muniment approve mwp_01a1de60 mwp_01a1de60 --note 'in the log'
+reject: muniment reject mwp_01a1de60 --reason not_confirmed
+edit: muniment edit mwp_01a1de60 --text 'Returns are accepted within 14 days.'
+lift: muniment lift mwp_01a1de60 --note 'the policy changed'
+override: muniment override mwp_01a1de60 --tier semantic --priority 0.8
+assign: muniment assign mwp_01a1de60 --to operator_b
+release: muniment release mwp_01a1de60
+captures list: muniment captures --capture-kind message --state refused --limit 20
+captures get: muniment captures get cap_01a1de60
+captures rerun: muniment captures rerun cap_01a1de60 --reason consent_changed
+refusals: muniment refusals --gate consent --limit 20
+contradictions: muniment contradictions --all --limit 20
+resolve: muniment resolve ctr_01a1de60 coexist --existing region=de --incoming region=fr
+recall: muniment recall 'card numbers' --user cust_8861 --intent support.refund.execute --allow PII --verbose
+compile: muniment compile 'card numbers' --user cust_8861 --allow PII --budget 500 > memory.md
+explain: muniment explain pm_01a1de60 --role auditor --user cust_8861 --allow PII
+replay: muniment replay rcl_01a1de60
+get: muniment get pm_01a1de60
+trail: muniment trail pm_01a1de60
+events: muniment events --after 40 --limit 20
+adoption: muniment adoption --tenant tenant_acme_prod
+retract: muniment retract pm_01a1de60 --reason wrong
+metrics: muniment metrics --since 7d
+eval extraction: muniment eval extraction --data preferences/ --json
+eval memory: muniment eval memory --data locomo.json --json
+eval as-of: muniment eval as-of --data situatedqa.jsonl --json
+eval golden: muniment eval golden --file queries.yaml --tenant acme
+eval contradictions: muniment eval contradictions --data pairs.jsonl --json
+eval duplicates: muniment eval duplicates --data pairs.jsonl --json
+eval pii: muniment eval pii --data spans.jsonl --json
+eval injection: muniment eval injection --data texts.jsonl --json
+erase: muniment erase customer:cust_8861 --user cust_8861 --yes
+archives: muniment archives --verify
+consent grant: muniment consent grant --subject customer:cust_8861 --purpose support_personalization --label PII \
+--basis user_opt_in --evidence consent_screen:v3
+consent revoke: muniment consent revoke cns_01a1de60
+consent list: muniment consent list --subject customer:cust_8861
+consent sweep: muniment consent sweep --tenant tenant_acme_prod
+pack schema: muniment pack schema > pack.schema.json
+pack validate: muniment pack validate acme.pack.yaml
+pack register: muniment pack register acme.pack.yaml --tenant tenant_acme_prod
+pack activate: muniment pack activate acme@1.2.0 --reason "new returns policy"
+pack retire: muniment pack retire acme@1.1.0 --reason "replaced"
+pack in-force: muniment pack in-force --at 2026-05-04T09:31:00Z
+pack show: muniment pack show acme@1.2.0
+pack compare: muniment pack compare acme@1.2.0 acme.pack.yaml
+pack backtest: muniment pack backtest acme.pack.yaml --since 30d
+pack backfill: muniment pack backfill acme@2.0.0 --dry-run
+verify: muniment verify --head /mnt/elsewhere/head.json --export-head /mnt/elsewhere/head.json
+seal: muniment seal --tenant tenant_acme_prod
+webhook add: muniment webhook add https://example.com/memory --type memory.promoted
+webhook remove: muniment webhook remove whk_01a1de60
+webhook rotate: muniment webhook rotate whk_01a1de60
+webhook resume: muniment webhook resume whk_01a1de60
+webhook replay: muniment webhook replay whk_01a1de60 --after 40
+webhook deliver: muniment webhook deliver --tenant tenant_acme_prod
+serve: muniment serve --port 8600
+worker: muniment worker --until-idle
+work requeue: muniment work requeue cap_01a1de60
+work resume: muniment work resume preference
+work reset-clock: muniment work reset-clock --reason 'the clock of node 3 was ahead'
+mcp: muniment mcp --agent desk_bot --user cust_8861 --channel app_chat
+db url: psql "$(muniment db url)"
+db migrate: muniment db migrate --url postgresql://owner@db.example.com/muniment
+db status: muniment db status --json
+db rebuild-durable: muniment db rebuild-durable --tenant tenant_acme_prod
+db reindex: MUNIMENT_EMBEDDER=... muniment db reindex
+key new: export MUNIMENT_MASTER_KEY="$(muniment key new)"
+key rotate: muniment key rotate --new-master
+key create: muniment key create --for jane --grant reviewer --grant auditor --label "her laptop"
+key create: muniment key create --for refund_bot --grant agent --clearance PII --tool crm --channel chat
+key revoke: muniment key revoke key_01a1de60
+"""
+
+
+def _examples() -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for path, _, example in (line.partition(": ") for line in _TABLE.strip().splitlines()):
+        found[path] = f"{found[path]}\n\n{example}" if path in found else example
+    return found
+
+
+EXAMPLES = _examples()
