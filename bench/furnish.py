@@ -1,6 +1,7 @@
 """Fill a database with promoted memories fast: sealed for real, written by the superuser around the pipeline."""
 
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -11,7 +12,7 @@ from muniment.database.rows import fact_content
 from muniment.language.embedding import Vectors, builtin_embedder
 from muniment.language.words import index_of
 from muniment.model.capture import holder_of
-from muniment.pack import builtin_pack
+from muniment.pack import Pack, builtin_pack
 from muniment.promotion.store import term_hash as mark
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -27,6 +28,8 @@ monday tuesday friday january march april august october december birthday holid
 returns warranty discount voucher shipping customs storage account password profile language currency report budget
 laptop printer keyboard monitor camera battery charger cable headset router server database backup update ticket queue
 """.split()  # noqa: SIM905  a list of them would take a page
+# What a memory is for; a run with the intent support.orders.change sees all but the last.
+INTENTS = ("", "", "support.*", "support.orders.change", "sales.*")
 _MEMORIES = (
     "tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at, born_txid, expires_at, class,"
     " entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id,"
@@ -50,14 +53,17 @@ async def furnish(
     terms: bool = False,
     words: int = 14,
     index: bool = True,
+    pack: Pack | None = None,
+    shared: int = 10,
+    intents: Sequence[str] = INTENTS,
 ) -> None:
-    """As many semantic memories as asked, a tenth of each tenant's its own, the rest spread over its users.
+    """As many semantic memories as asked, one in `shared` the tenant's own, the rest spread over its users.
 
-    With `vectors` and `terms` they can be found by a query; the vector index is left out unless it is asked for.
+    With `vectors` and `terms` they can be found by a query; without `index` the vector index is dropped.
     """
-    chance, pack = random.Random(11), builtin_pack().ref
+    chance, pack = random.Random(11), pack or builtin_pack()
     now = datetime.now(UTC)
-    async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
+    async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS, pack=pack) as fabric:
         context = fabric._context
         with server.connect(database) as owner:
             owner.execute("SET session_replication_role = replica")
@@ -81,7 +87,7 @@ async def furnish(
                 bodies: list[tuple[object, ...]] = []
                 scopes: list[tuple[object, ...]] = []
                 for n in range(per_tenant):
-                    user = names[0] if users == 0 or n % 10 == 0 else names[1 + n % users]
+                    user = names[0] if users == 0 or n % shared == 0 else names[1 + n // shared % users]
                     holder = holder_of(None, user or None)
                     memory_id = f"pm_{n:012x}{number:04x}"
                     at = now - timedelta(minutes=chance.randrange(100_000))
@@ -93,11 +99,11 @@ async def furnish(
                         "memory_bodies.content", memory_id, fact_content(text, n, ("session:s1",))
                     )
                     expires = at + timedelta(days=365)
-                    intent = chance.choice(["", "", "support.*", "support.orders.change", "sales.*"])
+                    intent = chance.choice(intents)
                     ids = tuple(f"{p}_{n:012x}{number:04x}" for p in ("mc", "mwp", "rv", "cap"))
                     memories.append((people.tenant_id, memory_id, *ids, n + 1, at, "1", expires, "preference", entity, predicate,
                                      "INTERNAL", False, "semantic", "semantic", priority, confidence, 0.6, holder, None, user,
-                                     "", "", intent, pack, "1", "statement", "agent", "bot", [], "boris", "operator", at, at))  # fmt: skip
+                                     "", "", intent, pack.ref, "1", "statement", "agent", "bot", [], "boris", "operator", at, at))  # fmt: skip
                     bodies.append((people.tenant_id, memory_id, sealed))
                     said.append((memory_id, text))
                     if terms:
@@ -136,6 +142,13 @@ async def furnish(
                 owner.execute(near)
             owner.execute("RESET session_replication_role")
             owner.execute("VACUUM ANALYZE")
+
+
+def scope_size(per_tenant: int, users: int, shared: int = 10, intents: Sequence[str] = INTENTS) -> int:
+    """About how many of these a run of a user sees: the tenant's own and that user's, less those for another intent."""
+    own = -(-per_tenant // shared) if users else per_tenant
+    seen = own + (per_tenant - own) // max(users, 1)
+    return seen * sum(intent != INTENTS[-1] for intent in intents) // len(intents)
 
 
 def _place(

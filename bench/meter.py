@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 RUNS = 5
@@ -95,7 +96,7 @@ def in_runs(count: int, runs: int = RUNS) -> list[slice]:
     """Equal shares of so many things, one for each run, so that no two runs have one in common."""
     runs = min(runs, count)
     edges = [count * n // runs for n in range(runs + 1)]
-    return [slice(first, last) for first, last in zip(edges, edges[1:], strict=False)]
+    return [slice(first, last) for first, last in pairwise(edges)]
 
 
 def peak_memory_bytes() -> int:
