@@ -76,9 +76,10 @@ class Wire:
         """Send it, and give the body of the answer, which must be a good one."""
         self._write.write(request)
         head = await self._read.readuntil(b"\r\n\r\n")
-        assert head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201")), head
         length = head.lower().split(b"content-length: ", 1)[1].split(b"\r\n", 1)[0]
-        return await self._read.readexactly(int(length))
+        body = await self._read.readexactly(int(length))
+        assert head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201")), body
+        return body
 
     async def close(self) -> None:
         """Hang up."""
@@ -256,7 +257,12 @@ def _capture(text: str) -> dict[str, Any]:
 async def _token(fabric: AsyncFabric, who: RunContext) -> str:
     people = People(who.tenant_id)
     made = await fabric.keys.create(
-        people.admin, principal_id=who.agent_id, kind="agent", roles={"agent"}, clearance=who.classification_allowed
+        people.admin,
+        principal_id=who.agent_id,
+        kind="agent",
+        roles={"agent"},
+        clearance=who.classification_allowed,
+        speaks_for=who.speaks_for,
     )
     assert made.token is not None
     return made.token

@@ -22,16 +22,17 @@ class Store(Contestant):
 
     def __init__(self, folder: Path, conversations: Sequence[str]) -> None:
         self._folder = folder
+        self._turns: dict[str, str] = {}  # by the ids of its memories
         self._stores = {
             name: Inspeximus(str(folder / f"{name}.db"), embed=lambda text: embed([text])[0], persist_vectors=True)
             for name in conversations
         }
 
     async def add(self, conversation: str, turn: Said) -> None:
-        self._stores[conversation].remember(turn.text, meta={"turn": turn.id, "date": turn.date})
+        self._turns[self._stores[conversation].remember(turn.text, meta={"date": turn.date})] = turn.id
 
     async def search(self, conversation: str, text: str, limit: int) -> list[str]:
-        return [one["meta"]["turn"] for one in self._stores[conversation].recall(text, k=limit)]
+        return [self._turns[one["id"]] for one in self._stores[conversation].recall(text, k=limit)]
 
     async def disk_bytes(self) -> int:
         return folder_bytes(self._folder)
