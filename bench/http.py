@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,8 +35,10 @@ CLIENTS = (4, 16)
 BARS = {"recall": 1.5, "capture": 2.0}
 # Three times what a server of one process gave on two cores.
 RECALLS_BAR = 507.0
-# Stands for the idempotency key of a capture, which is another each time.
+# These stand for the idempotency key of a capture and for a word of a query, which are others each time.
 _NO_KEY = "key_" + "0" * 28
+_NO_WORD = "word_" + "0" * 8
+_numbers = count(1)
 _MASTER_KEY = base64.b64encode(b"a master key for tests, 32 bytes").decode()
 
 
@@ -111,9 +114,10 @@ def process(*command: str, **environment: str) -> Generator[str]:
         running.wait(30)
 
 
-def keyed(sent: bytes) -> bytes:
-    """The same request under a key that no other had."""
-    return sent.replace(_NO_KEY.encode(), make_id("key", datetime.now(UTC)).encode())
+def fresh(sent: bytes) -> bytes:
+    """The same request under a key that no other had, and with a query that no other had."""
+    keyed = sent.replace(_NO_KEY.encode(), make_id("key", datetime.now(UTC)).encode())
+    return keyed.replace(_NO_WORD.encode(), f"word_{next(_numbers):08}".encode())
 
 
 async def run(server: TestServer, quick: bool) -> list[Figure]:
@@ -162,7 +166,7 @@ async def _heard(url: str, routes: Routes, place: str, size: Size) -> dict[str, 
             made["recall"].append(recalling)
             made["capture"].append(capturing)
             routes.recalled.append(from_json(await wire.ask(recalling.ours)))
-            routes.receipts.append(from_json(await wire.ask(keyed(capturing.ours))))
+            routes.receipts.append(from_json(await wire.ask(fresh(capturing.ours))))
             routes.recalls.append(await _script(fabric.recall(who, query)))
             routes.captures.append(await _script(captured(who, query)))
     await wire.close()
@@ -172,7 +176,7 @@ async def _heard(url: str, routes: Routes, place: str, size: Size) -> dict[str, 
 def _calls(n: int, who: RunContext, query: str, token: str) -> tuple[Call, Call]:
     """A recall and a capture of one run."""
     run_ = who.model_dump(mode="json", exclude={"tenant_id", "agent_id"}, exclude_defaults=True)
-    recall, capture = {"run": run_, "query": query}, {"run": run_, **_capture(query)}
+    recall, capture = {"run": run_, "query": f"{query} {_NO_WORD}"}, {"run": run_, **_capture(query)}
     bearer, key = {"Authorization": f"Bearer {token}"}, {"Idempotency-Key": _NO_KEY}
     return (
         Call(request("/v1/recall", recall, bearer), request(f"/recall?n={n}", recall, {})),
@@ -194,8 +198,8 @@ async def _side_by_side(verb: str, ours: str, bare: str, calls: list[Call], size
     times = await in_turns(
         size.asked - size.asked // 6,
         size.asked // 6,
-        ours=lambda n: far.ask(keyed(calls[n].ours)),
-        bare=lambda n: near.ask(keyed(calls[n].bare)),
+        ours=lambda n: far.ask(fresh(calls[n].ours)),
+        bare=lambda n: near.ask(fresh(calls[n].bare)),
     )
     for wire in (near, far):
         await wire.close()
@@ -229,13 +233,13 @@ async def _rate(url: str, requests: list[bytes], clients: int, seconds: float) -
     """Requests a second with so many clients, each with a connection of its own."""
     wires = [await Wire(url).open() for _ in range(clients)]
     for wire in wires:
-        await wire.ask(keyed(requests[0]))
+        await wire.ask(fresh(requests[0]))
     began = time.perf_counter()
 
     async def ask(first: int, wire: Wire) -> int:
         asked = 0
         while time.perf_counter() - began < seconds:
-            await wire.ask(keyed(requests[(first * len(requests) // clients + asked) % len(requests)]))
+            await wire.ask(fresh(requests[(first * len(requests) // clients + asked) % len(requests)]))
             asked += 1
         return asked
 

@@ -21,7 +21,7 @@ MEMORIES, QUERIES, BAR = 50_000, 60, 0.95
 async def run(server: TestServer, quick: bool) -> list[Figure]:
     """The ten best of each query, exactly and approximately; all memories are the tenant's own, one in five hidden."""
     database, queries = server.clone(), 5 if quick else QUERIES
-    memories = 20_000 if quick else MEMORIES
+    memories, most_seen = (2_000, 500) if quick else (MEMORIES, Request.most_seen)
     await furnish(server, database, tenants=1, per_tenant=memories, users=0, vectors=True, terms=True)
     chance, who, pack = (
         random.Random(3),
@@ -36,7 +36,7 @@ async def run(server: TestServer, quick: bool) -> list[Figure]:
             query = " ".join(chance.choices(WORDS, k=5))
             works_with = await dependencies(context, who.tenant_id, query)
             best: dict[str, set[str]] = {}
-            for name, most in (("exact", 10 * memories), ("approximate", Request.most_seen)):
+            for name, most in (("exact", 10 * memories), ("approximate", most_seen)):
                 async with context.transaction(who.tenant_id, "recall") as tx:
                     started = time.perf_counter()
                     request = Request(limit=10, query=query, most_seen=most)
