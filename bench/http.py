@@ -4,7 +4,6 @@ import asyncio
 import base64
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import tempfile
@@ -101,17 +100,15 @@ def request(path: str, body: Any, headers: dict[str, str]) -> bytes:
 @contextmanager
 def process(*command: str, **environment: str) -> Generator[str]:
     """A server in a process of its own; gives the one line that it says of itself."""
-    running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | environment
-    )
-    try:
-        assert running.stdout is not None
-        line = running.stdout.readline().strip()
-        assert line, f"{command} did not start"
-        yield line
-    finally:
-        running.send_signal(signal.SIGTERM)
-        running.wait(30)
+    env = os.environ | environment
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env) as running:
+        try:
+            assert running.stdout is not None
+            line = running.stdout.readline().strip()
+            assert line, f"{command} did not start"
+            yield line
+        finally:
+            running.terminate()
 
 
 def fresh(sent: bytes) -> bytes:

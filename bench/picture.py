@@ -11,9 +11,9 @@ NOTHING = "-"
 # What was stored how: the card and the report say it, so that a reader can have the same.
 STORED = (
     "LoCoMo's turns; CPU time of the program and PostgreSQL together, median of five runs, every question different; pale: wall time.",
-    "Muniment under bench/pack.yaml: each turn captured as a statement, through all gates, promoted by policy from a source that people",
-    "have borne out, no text compared with another for contradictions. It is the built-in pack but for that. No language model anywhere.",
-    "Every recall passes all filters and is recorded. The others: one write and one search, with their own defaults.",
+    "Muniment runs with bench/pack.yaml: each turn is captured as a statement, passes all gates, and is promoted by policy, since people",
+    "approved what its source said before; texts count as alike only when all but the same. The rest is the built-in pack. Every recall",
+    "passes all filters and is recorded. The others: one write, one search, their own defaults. No language model anywhere.",
 )
 
 _WIDTH, _EDGE = 1000, 32
@@ -128,9 +128,10 @@ def draw(
     growth: Sequence[Growth] = (),
     *,
     title: str = "The same turns, the same questions, the same embedder",
-    caption: Sequence[str] = STORED,
+    stored: Sequence[str] = STORED,
 ) -> str:
     """A card of four columns of bars, a line for each contestant, and below it our growth if there is any."""
+    caption = [*stored, f"A search sees one conversation: {rows[0].scope} turns."]
     body: list[str] = [
         _text(_EDGE, 46, title, "title"),
         *(_text(_EDGE, 68 + 17 * n, line, "soft") for n, line in enumerate(caption)),

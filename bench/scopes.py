@@ -48,7 +48,7 @@ async def run(server: TestServer, quick: bool) -> list[Figure | ScopeGrowth]:
 async def _at(server: TestServer, shape: Shape, quick: bool) -> ScopeGrowth:
     database, meter, pack = server.clone(), Meter(postmaster(server)), load_pack(PACK)
     await furnish(server, database, tenants=1, per_tenant=shape.memories, users=shape.users, shared=shape.shared,
-                  vectors=True, terms=True, pack=pack, intents=NO_INTENT)  # fmt: skip
+                  vectors=True, terms=True, index=not shape.users, pack=pack, intents=NO_INTENT)  # fmt: skip
     user = "user_0" if shape.users else None
     who, chance, queries = (
         People("tenant_0").run(user, intent_id="support.orders.change"),
