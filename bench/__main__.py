@@ -1,16 +1,25 @@
-"""make bench: every figure with a bar, in one run on one machine, written to bench/RESULTS.md."""
+"""make bench: every figure with a bar, in one run on one machine, written to bench/RESULTS.md.
 
+usage: python -m bench [--quick] [part ...]   some parts alone; quick ones only show that every part runs
+"""
+
+import argparse
 import asyncio
+import os
 import platform
 import sys
 import tempfile
+import traceback
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bench import (
     beside,
     capture,
     chain,
     cli_start,
+    cold,
     console,
     first_start,
     gate,
@@ -21,6 +30,7 @@ from bench import (
     picture,
     recall,
     replaying,
+    scopes,
     verifying,
 )
 from bench.measure import Figure
@@ -29,94 +39,100 @@ from muniment.testing import TestServer
 REPORT = Path(__file__).parent / "RESULTS.md"
 PICTURE = Path(__file__).parent / "beside.svg"
 
-BESIDE = (
-    "The same embedder, the same turns and questions for all; peers with their own defaults. Ours: every turn through"
-    " capture, gates, review and promotion, every recall through all filters and recorded. A put of the others is one write."
-)
+T = TypeVar("T")
+Found = Figure | picture.Row | picture.Growth | picture.ScopeGrowth
+Part = Callable[[TestServer, bool], Coroutine[Any, Any, Sequence[Found]]]
+# In this order. The first while this process has taken little memory: that is a figure too.
+PARTS: dict[str, Part] = {
+    "beside": beside.run,
+    "first_start": first_start.run,
+    "cli_start": cli_start.run,
+    "capture": capture.run,
+    "gate": gate.run,
+    "recall": recall.run,
+    "cold": cold.run,
+    "http": http.run,
+    "console": console.run,
+    "neighbours": neighbours.run,
+    "chain": chain.run,
+    "verifying": verifying.run,
+    "replaying": replaying.run,
+    "large": large.run,
+    "scopes": scopes.run,
+    "growth": growth.run,
+}
 
 
 def main() -> int:
-    names = set(sys.argv[1:]) or {
-        "first_start",
-        "cli_start",
-        "capture",
-        "gate",
-        "recall",
-        "http",
-        "console",
-        "neighbours",
-        "chain",
-        "verifying",
-        "replaying",
-        "beside",
-        "growth",
-    }
-    figures: list[Figure] = []
-    rows: list[picture.Row] = []
-    grown: list[picture.Growth] = []
-    compared: list[Figure] = []
-    # First, while this process has taken little memory: that is a figure too.
-    if "beside" in names:
-        with (
-            tempfile.TemporaryDirectory(prefix="mb") as folder,
-            TestServer(Path(folder) / "home", durable=True) as server,
-        ):
-            rows, compared = beside.beside(server)
-    if "first_start" in names:
-        figures += asyncio.run(first_start.run())
-    if "cli_start" in names:
-        figures += asyncio.run(cli_start.run())
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure, and hold the figures against their bars."
+    )
+    parser.add_argument("parts", nargs="*", help=f"parts to run alone: {', '.join(PARTS)}", metavar="part")
+    parser.add_argument("--quick", action="store_true", help="a small version of each part, whose figures mean nothing")
+    given = parser.parse_args()
+    if unknown := set(given.parts) - PARTS.keys():
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    found: list[Found] = []
+    failed: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="mb") as folder, TestServer(Path(folder) / "home", durable=True) as server:
-        if "capture" in names:
-            figures += asyncio.run(capture.run(server))
-        if "gate" in names:
-            figures += asyncio.run(gate.run(server))
-        if "recall" in names:
-            figures += asyncio.run(recall.run(server))
-        if "http" in names:
-            figures += asyncio.run(http.run(server))
-        if "console" in names:
-            figures += asyncio.run(console.run(server))
-        if "neighbours" in names:
-            figures += asyncio.run(neighbours.run(server))
-        if "large" in names:
-            figures += asyncio.run(large.run(server))
-        if "chain" in names:
-            figures += asyncio.run(chain.run(server))
-        if "verifying" in names:
-            figures += asyncio.run(verifying.run(server))
-        if "replaying" in names:
-            figures += asyncio.run(replaying.run(server))
-        figures += compared
-        if "growth" in names:
-            grown, more = asyncio.run(growth.run(server))
-            figures += more
-    table = report(figures, rows, grown)
+        for name, part in PARTS.items():
+            if not given.parts or name in given.parts:
+                print(f"-- {name}", file=sys.stderr)
+                try:
+                    found += asyncio.run(part(server, given.quick))
+                except Exception as error:
+                    # The other parts are measured all the same.
+                    traceback.print_exc()
+                    failed[name] = f"{type(error).__name__}: {error}"
+    table = report(found, failed, quick=given.quick)
     print(table)
-    if not sys.argv[1:]:
+    if given.quick:
+        return 1 if failed else 0
+    rows = _only(found, picture.Row)
+    if not given.parts:
         REPORT.write_text(table + "\n")
         if rows:
-            PICTURE.write_text(picture.draw(rows, grown))
-    return 0 if all(figure.reached for figure in figures) else 1
+            PICTURE.write_text(picture.draw(rows, _only(found, picture.Growth)))
+    return 1 if failed or not all(figure.reached for figure in _only(found, Figure)) else 0
 
 
-def report(figures: list[Figure], rows: list[picture.Row], grown: list[picture.Growth]) -> str:
+def _only(found: Sequence[Found], kind: "type[T]") -> "list[T]":
+    return [one for one in found if isinstance(one, kind)]
+
+
+def report(found: Sequence[Found], failed: Mapping[str, str], *, quick: bool) -> str:
+    """All that was found, each kind in its own table."""
     lines = [
-        "# What `make bench` last gave",
+        "# What `make bench` last gave" if not quick else "# A quick run: the figures mean nothing",
         "",
-        f"Python {platform.python_version()}, {platform.machine()}; ratios of medians, the contestants taking turns in one run.",
+        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end;"
+        " ratios of medians in one run. Against a peer they are ratios of CPU time, the program's and PostgreSQL's together. In scope"
+        " is what a run can see.",
         "",
-        "| what | figure | bar | detail |",
-        "|---|---|---|---|",
+        "| what | figure | bar | in scope | detail |",
+        "|---|---|---|---|---|",
     ]
-    for figure in figures:
+    for figure in _only(found, Figure):
         mark = "" if figure.reached else " (missed)"
-        lines.append(f"| {figure.what} | {figure.value:.2f} {figure.unit}{mark} | {figure.bar} | {figure.detail} |")
-    if rows:
-        lines += ["", "## Beside peers, on LoCoMo", "", BESIDE, "", picture.table(rows)]
-    if grown:
-        lines += ["", "## Growth", "", picture.growth_table(grown)]
+        lines.append(
+            f"| {figure.what} | {figure.value:.2f} {figure.unit}{mark} | {figure.bar} | {figure.scope} | {figure.detail} |"
+        )
+    if failed:
+        lines += ["", "Not measured: " + "; ".join(f"{name} ({why})" for name, why in failed.items())]
+    for title, said, kind, table in (
+        ("Beside peers, on LoCoMo", " ".join(picture.STORED), picture.Row, picture.table),
+        (
+            "In one tenant",
+            "Cold is the first recall after opening: connections, keys, pack and scope are read anew.",
+            picture.ScopeGrowth,
+            picture.scope_table,
+        ),
+        ("Over many tenants", "Tenants drawn at random.", picture.Growth, picture.growth_table),
+    ):
+        if some := _only(found, kind):
+            lines += ["", f"## {title}", "", said, "", table(some)]
     return "\n".join(lines)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,14 +1,14 @@
 """The bare statements of a recall: what ours sent, said again by the driver alone, in the same round trips."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import psycopg
 from psycopg.rows import dict_row
 from psycopg.sql import quote
 
+from muniment.database.connection import Command, Connection
 from muniment.database.statements import Statement
 from muniment.database.storage import Transaction
 from muniment.model.ids import make_id
@@ -19,27 +19,20 @@ class Script:
     """One recall's statements with their arguments, by round trip; its own record gets a new id each time."""
 
     tenant_id: str
-    trips: list[list[tuple[Statement, list[Any]]]] = field(default_factory=list)
+    trips: list[list[Command]] = field(default_factory=list)
 
-    async def say(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        """Begin, the statements, commit; what comes back is read and thrown away."""
-        tenant = quote(self.tenant_id)
-        await connection.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL muniment.tenant = {tenant}")
-        for place, trip in enumerate(self.trips, 1):
-            cursors: list[psycopg.AsyncRawCursor[Any]] = []
-            async with connection.pipeline():
-                for one, arguments in trip:
-                    cursor = psycopg.AsyncRawCursor(connection)
-                    given = _renewed(one, arguments)
-                    await cursor.execute(one.sql, given, prepare=one.planned_once, binary=one.binary)
-                    cursors.append(cursor)
-                if place == len(self.trips):
-                    await connection.execute("COMMIT")
-            for cursor in cursors:
-                await cursor.fetchall()
+    async def say(self, connection: Connection) -> None:
+        """Begin, the statements, commit; what comes back is thrown away."""
+        begin = [
+            (Statement("begin", "BEGIN ISOLATION LEVEL REPEATABLE READ"), []),
+            (Statement("tenant", f"SET LOCAL muniment.tenant = {quote(self.tenant_id)}", planned_once=False), []),
+        ]
+        for trip in self.trips:
+            await connection.exchange(begin + [(one, _renewed(one, arguments)) for one, arguments in trip])
+            begin = []
 
 
-def _renewed(one: Statement, arguments: list[Any]) -> list[Any]:
+def _renewed(one: Statement, arguments: Sequence[Any]) -> Sequence[Any]:
     if one.name != "recall.record":
         return arguments
     now = arguments[one.parameters.index("now")]
@@ -49,25 +42,24 @@ def _renewed(one: Statement, arguments: list[Any]) -> list[Any]:
 @contextmanager
 def listening(scripts: list[Script]) -> Generator[None]:
     """Write down what every transaction sends meanwhile, one script each."""
-    send = Transaction._send
+    round_trip = Transaction._round_trip
 
-    async def heard(self: Transaction, bound: Statement, arguments: list[Any]) -> Any:
+    async def heard(self: Transaction, commands: Iterable[Command]) -> Any:
         script: Script | None = getattr(self, "script", None)
         if script is None:
             script = self.script = Script(self.tenant_id)  # pyright: ignore[reportAttributeAccessIssue]  for us alone
             scripts.append(script)
-        while len(script.trips) < self.round_trips - 1:
-            script.trips.append([])
-        script.trips[-1].append((bound, arguments))
-        return await send(self, bound, arguments)
+        sent = list(commands)
+        script.trips.append(sent)
+        return await round_trip(self, sent)
 
-    Transaction._send = heard
+    Transaction._round_trip = heard
     try:
         yield
     finally:
-        Transaction._send = send
+        Transaction._round_trip = round_trip
 
 
-async def connected(login: str) -> psycopg.AsyncConnection[Any]:
+async def connected(login: str) -> Connection:
     """A connection as the given login."""
-    return await psycopg.AsyncConnection.connect(login, autocommit=True, row_factory=dict_row)
+    return await Connection.connect(login, autocommit=True, row_factory=dict_row)

@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from bench.measure import Figure
+from bench.measure import Figure, at_most
 from muniment import AsyncFabric
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -15,9 +15,9 @@ EVENTS = 1_000_000
 BAR = 60.0
 
 
-async def run(server: TestServer, events: int = EVENTS) -> list[Figure]:
+async def run(server: TestServer, quick: bool) -> list[Figure]:
     """Seconds that `verify` takes; beside it how long sealing took."""
-    database, people = server.clone(), People("tenant_0")
+    database, people, events = server.clone(), People("tenant_0"), 2000 if quick else EVENTS
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
         await fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL")
         _fill(server, database, people.tenant_id, events)
@@ -33,12 +33,12 @@ async def run(server: TestServer, events: int = EVENTS) -> list[Figure]:
         assert found.events == sealed
     server.drop(database)
     return [
-        Figure(
+        at_most(
             f"verify the audit chain of {found.events:,} events",
             verifying,
             "s",
-            f"< {BAR:.0f}",
-            verifying < BAR,
+            BAR,
+            "all events",
             f"{found.batches} batches; {working:.1f} s of it in this process; sealing took {sealing:.1f} s",
         )
     ]

@@ -15,7 +15,7 @@ import httpx2
 from jinja2 import Template
 
 from bench.furnish import WORDS, furnish
-from bench.measure import Figure
+from bench.measure import Figure, at_most
 from muniment import AsyncFabric, Submission
 from muniment.database.storage import Transaction
 from muniment.http.app import create_app
@@ -83,13 +83,14 @@ def measured(into: Measured) -> Generator[None]:
         Transaction.__init__, Transaction.complete, Template.render = make, complete, render
 
 
-async def run(server: TestServer) -> list[Figure]:
+async def run(server: TestServer, quick: bool) -> list[Figure]:
     """Every page, some times over."""
+    memories, proposals, rounds = (500, AT_ONCE, 1) if quick else (MEMORIES, PROPOSALS, ROUNDS)
     database = server.clone()
-    await furnish(server, database, tenants=1, per_tenant=MEMORIES, users=USERS, terms=True)
+    await furnish(server, database, tenants=1, per_tenant=memories, users=USERS, terms=True)
     people = People("tenant_0")
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
-        pages = await fill(fabric, people)
+        pages = await fill(fabric, people, proposals)
         with server.connect(database) as owner:
             owner.execute("VACUUM ANALYZE")
         app = create_app(fabric, ServerSettings(rate=0))
@@ -101,10 +102,10 @@ async def run(server: TestServer) -> list[Figure]:
             answer = await browser.post("/console/signin", data={"key": key.token})
             assert answer.status_code == 303, answer.text
             # The credential is asked anew with every request, whatever the page.
-            credential = await cost_of(browser, "packs/new")
-            costs = {name: (await cost_of(browser, path)).without(credential) for name, path in pages.items()}
+            credential = await cost_of(browser, "packs/new", rounds)
+            costs = {name: (await cost_of(browser, path, rounds)).without(credential) for name, path in pages.items()}
     server.drop(database)
-    return figures(costs)
+    return figures(costs, memories, proposals)
 
 
 async def propose(fabric: AsyncFabric, people: People, predicate: str, value: str) -> str:
@@ -122,11 +123,11 @@ async def propose(fabric: AsyncFabric, people: People, predicate: str, value: st
     return done.proposal_id
 
 
-async def fill(fabric: AsyncFabric, people: People) -> dict[str, str]:
+async def fill(fabric: AsyncFabric, people: People, proposals: int) -> dict[str, str]:
     """Proposals and what hangs on some of them; the address of each page."""
     start = time.perf_counter()
     chance = random.Random(5)
-    for _ in range(PROPOSALS // AT_ONCE):
+    for _ in range(proposals // AT_ONCE):
         said = [
             {
                 "kind": "statement",
@@ -140,7 +141,7 @@ async def fill(fabric: AsyncFabric, people: People) -> dict[str, str]:
         while (await fabric.consolidate(people.tenant_id)).waiting:
             pass
     ids = [await propose(fabric, people, f"q{n}", "bread") for n in range(20)]
-    print(f"{PROPOSALS:,} proposals in {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    print(f"{proposals:,} proposals in {time.perf_counter() - start:.0f} s", file=sys.stderr)
     made = await fabric.queue.approve(people.reviewer, await propose(fabric, people, "drinks", "coffee"))
     await propose(fabric, people, "drinks", "tea")
     assert made.memory_id is not None
@@ -185,10 +186,10 @@ async def fill(fabric: AsyncFabric, people: People) -> dict[str, str]:
     }
 
 
-async def cost_of(browser: httpx2.AsyncClient, path: str) -> Measured:
+async def cost_of(browser: httpx2.AsyncClient, path: str, rounds: int) -> Measured:
     """The medians of a page."""
     found: list[Measured] = []
-    for _ in range(WARM_UP + ROUNDS):
+    for _ in range(WARM_UP + rounds):
         one = Measured()
         with measured(one):
             answer = await browser.get(f"/console/{path}", headers={"Accept": "text/html"})
@@ -204,7 +205,7 @@ async def cost_of(browser: httpx2.AsyncClient, path: str) -> Measured:
     )
 
 
-def figures(costs: dict[str, Measured]) -> list[Figure]:
+def figures(costs: dict[str, Measured], memories: int, proposals: int) -> list[Figure]:
     """The worst of each kind; all of them on the way."""
     for name, one in costs.items():
         told = f"{name:22} {one.transactions} queries, {one.trips:2} round trips, {one.querying * 1000:6.1f} ms"
@@ -214,29 +215,30 @@ def figures(costs: dict[str, Measured]) -> list[Figure]:
     share = costs[slow].rendering / costs[slow].querying
     queue = costs["queue"].whole * 1000
     last = max(costs, key=lambda name: costs[name].whole)
+    scope = f"{memories:,}"
     return [
-        Figure(
+        at_most(
             "queries of a page of the console, at most",
             costs[often].transactions,
             f"({often})",
-            f"<= {MOST_QUERIES}",
-            costs[often].transactions <= MOST_QUERIES,
-            f"{len(costs)} pages, 100,000 memories, 10,000 open proposals; each a transaction of a few statements",
+            MOST_QUERIES,
+            scope,
+            f"{len(costs)} pages, {proposals:,} open proposals; each a transaction of a few statements",
         ),
-        Figure(
+        at_most(
             "rendering a page against querying for it, at worst",
             share,
             "times",
-            f"<= {BAR}",
-            share <= BAR,
+            BAR,
+            scope,
             f"{slow}: {costs[slow].rendering * 1000:.1f} ms against {costs[slow].querying * 1000:.1f} ms",
         ),
-        Figure(
-            "the queue with 10,000 open proposals",
+        at_most(
+            f"the queue with {proposals:,} open proposals",
             queue,
             "ms",
-            f"<= {QUEUE_BAR:.0f}",
-            queue <= QUEUE_BAR,
+            QUEUE_BAR,
+            scope,
             f"50 rows and the counts; the slowest page is {last} with {costs[last].whole * 1000:.0f} ms",
         ),
     ]

@@ -5,18 +5,32 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
+
+from muniment.testing import TestServer
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the report: what, the measured ratio or time, and the bar."""
+    """One line of the report: what, the measured ratio or time, the bar, and how many memories a run could see."""
 
     what: str
     value: float
     unit: str
     bar: str
     reached: bool
+    scope: str
     detail: str
+
+
+def at_most(what: str, value: float, unit: str, bar: float, scope: str, detail: str) -> Figure:
+    """A figure that must not be above its bar."""
+    return Figure(what, value, unit, f"<= {bar:g}", value <= bar, scope, detail)
+
+
+def at_least(what: str, value: float, unit: str, bar: float, scope: str, detail: str) -> Figure:
+    """A figure that must not be below its bar."""
+    return Figure(what, value, unit, f">= {bar:g}", value >= bar, scope, detail)
 
 
 async def in_turns(
@@ -43,3 +57,23 @@ async def in_turns(
 def median_ms(times: list[float]) -> float:
     """The median in milliseconds."""
     return statistics.median(times) * 1000
+
+
+def postmaster(server: TestServer) -> int:
+    """The process under which all of PostgreSQL's run."""
+    return int((server.home / "data" / "postmaster.pid").read_text().splitlines()[0])
+
+
+def disk_bytes(server: TestServer, database: str) -> int:
+    """What a database takes on disk once it was vacuumed."""
+    with server.connect(database) as owner:
+        owner.execute("VACUUM ANALYZE")
+        found: Any = owner.execute("SELECT pg_database_size(current_database())").fetchone()
+        return int(found[0])
+
+
+def log_bytes(server: TestServer) -> int:
+    """What PostgreSQL has written to its log (WAL) since it was made."""
+    with server.connect("postgres") as owner:
+        found: Any = owner.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()
+        return int(found[0])

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from bench import locomo
+from bench.measure import postmaster
 from bench.peers import PEERS, run
 from bench.peers.database import fresh_database
 from bench.picture import table
@@ -19,6 +20,6 @@ with tempfile.TemporaryDirectory(prefix="mb") as folder, TestServer(Path(folder)
     results = []
     for name in sys.argv[1:] or PEERS:
         with fresh_database(server) as postgres:
-            results.append(run(name, {**job, "postgres": postgres}))
-print(table([result.row() for result in results]))
+            results.append(run(name, {**job, "postgres": postgres, "postmaster": postmaster(server)}))
+print(table(results))
 print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")

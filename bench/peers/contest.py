@@ -3,21 +3,22 @@
 import asyncio
 import gc
 import json
-import resource
+import random
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
 from bench.locomo import FOUND_AMONG, recall_at
+from bench.meter import Cost, Meter, in_runs, median, peak_memory_bytes
 
 WARM_UP = 20
-BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,10 @@ class Contestant:
         """What the turns take on disk."""
         raise NotImplementedError
 
+    async def log_bytes(self) -> int:
+        """What it has written to PostgreSQL's log until now; 0 for a store that has none."""
+        return 0
+
 
 Opener = Callable[[dict[str, Any]], AbstractAsyncContextManager[Contestant]]
 
@@ -64,67 +69,63 @@ def main(opener: Opener) -> None:
 
 
 async def _contest(job: dict[str, Any], opener: Opener) -> dict[str, object]:
-    talks = [(talk["id"], [Said(**turn) for turn in talk["turns"]]) for talk in job["conversations"]]
+    said = [(talk["id"], Said(**turn)) for talk in job["conversations"] for turn in talk["turns"]]
     asked = [(talk["id"], one["text"], one["evidence"]) for talk in job["conversations"] for one in talk["questions"]]
+    # Shuffled, so that each run asks in all conversations.
+    asked = random.Random(1).sample(asked, len(asked))
+    meter = Meter(*([job["postmaster"]] if "postmaster" in job else []))
     async with opener(job) as store:
         # The job is no cost of the peer: its collector need not walk it again and again.
         gc.collect()
         gc.freeze()
-        adds = [await _seconds(store.add(talk, turn)) for talk, turns in talks for turn in turns]
+        log = await store.log_bytes()
+        adds = [await _add(store, meter, said[some]) for some in in_runs(len(said))]
+        log = await store.log_bytes() - log
         await store.settle()
-        for talk, text, _ in asked[:WARM_UP]:
-            await store.search(talk, text, FOUND_AMONG)
-        searches: list[float] = []
+        for talk, turn in said[:: max(len(said) // WARM_UP, 1)]:
+            await store.search(talk, turn.text, FOUND_AMONG)
+        searches: list[Cost] = []
+        times: list[float] = []
         shares: list[float] = []
-        for round_ in range(int(job.get("rounds", 1))):
-            for talk, text, evidence in asked:
-                start = time.perf_counter()
-                found = await store.search(talk, text, FOUND_AMONG)
-                searches.append(time.perf_counter() - start)
-                if round_ == 0:
+        for some in in_runs(len(asked)):
+            with meter.block() as spent:
+                for talk, text, evidence in asked[some]:
+                    start = time.perf_counter()
+                    found = await store.search(talk, text, FOUND_AMONG)
+                    times.append(time.perf_counter() - start)
                     shares.append(recall_at(found, evidence))
-        disk, memory = await store.disk_bytes(), _peak_bytes()
-        batches = await _in_batches(store, talks) if store.has_batches else None
+            searches.append(spent.each(len(asked[some])))
+        disk, memory = await store.disk_bytes(), peak_memory_bytes()
+        batches = [await _add_batches(store, meter, said[some]) for some in in_runs(len(said)) if store.has_batches]
     return {
         "version": version(store.package),
-        "turns": len(adds),
-        "adds_per_second": len(adds) / sum(adds),
-        "add_median_ms": statistics.median(adds) * 1000,
-        "batch_adds_per_second": batches,
-        "n": len(asked),
-        "search_median_ms": statistics.median(searches) * 1000,
-        "search_p95_ms": statistics.quantiles(searches, n=20)[-1] * 1000,
+        "add": asdict(median(adds)),
+        "batch": asdict(median(batches)) if batches else None,
+        "search": asdict(median(searches)),
+        "search_p95_ms": statistics.quantiles(times, n=20)[-1] * 1000,
         "recall_at_10": statistics.fmean(shares),
-        "peak_memory_mb": memory / 2**20,
-        "disk_mb": disk / 2**20,
+        "memory_mb": memory / 2**20,
+        "disk_kb": disk / len(said) / 1024,
+        "log_kb": log / len(said) / 1024 if log else None,
     }
 
 
-async def _in_batches(store: Contestant, talks: Sequence[tuple[str, Sequence[Said]]]) -> float:
-    """Turns a second, the same ones again under other names."""
-    taken = 0.0
-    for talk, turns in talks:
-        for n in range(0, len(turns), BATCH):
-            taken += await _seconds(store.add_many(f"{talk}-batch", turns[n : n + BATCH]))
-    return sum(len(turns) for _, turns in talks) / taken
+async def _add(store: Contestant, meter: Meter, said: Sequence[tuple[str, Said]]) -> Cost:
+    """Turns added one a call."""
+    with meter.block() as spent:
+        for talk, turn in said:
+            await store.add(talk, turn)
+    return spent.each(len(said))
 
 
-async def _seconds(call: Awaitable[object]) -> float:
-    start = time.perf_counter()
-    await call
-    return time.perf_counter() - start
+async def _add_batches(store: Contestant, meter: Meter, said: Sequence[tuple[str, Said]]) -> Cost:
+    """The same turns again under other names, those of a conversation in one call."""
+    with meter.block() as spent:
+        for talk, some in groupby(said, key=lambda one: one[0]):
+            await store.add_many(f"{talk}-batch", [turn for _, turn in some])
+    return spent.each(len(said))
 
 
 def folder_bytes(folder: Path) -> int:
     """What the files of a folder take on disk."""
     return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file())
-
-
-def _peak_bytes() -> int:
-    """The most memory this process had, the peer's libraries and the embedder included."""
-    # Not by getrusage: that counts what the process it was started from once had.
-    status = Path("/proc/self/status")
-    if status.is_file():
-        found = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(found.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

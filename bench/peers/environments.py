@@ -32,6 +32,7 @@ PEERS = {
     ),
     "mem0": Peer("mem0, infer=False", "bench.peers.mem0_store", ("mem0ai==2.2.1", "qdrant-client==1.20.0")),
     "chroma": Peer("Chroma", "bench.peers.chroma_store", ("chromadb==1.5.9",)),
+    "inspeximus": Peer("inspeximus", "bench.peers.inspeximus_store", ("inspeximus==3.23.1",)),
 }
 
 

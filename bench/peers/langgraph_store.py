@@ -5,7 +5,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from langgraph.store.base import PutOp
@@ -33,9 +33,15 @@ class _Postgres(Contestant):
     async def disk_bytes(self) -> int:
         return self._size() - self._empty
 
+    async def log_bytes(self) -> int:
+        return self._number("SELECT pg_current_wal_lsn() - '0/0'")
+
     def _size(self) -> int:
+        return self._number("SELECT pg_database_size(current_database())")
+
+    def _number(self, query: LiteralString) -> int:
         with psycopg.connect(self._postgres, autocommit=True) as connection:
-            found = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+            found = connection.execute(query).fetchone()
         assert found is not None
         return int(found[0])
 

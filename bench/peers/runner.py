@@ -5,9 +5,9 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 
+from bench.meter import Cost
 from bench.peers.environments import PEERS, python_of
 from bench.picture import Row
 
@@ -24,44 +24,10 @@ _QUIET = {
 }
 
 
-@dataclass(frozen=True)
-class PeerResult:
-    """What a peer reached, or why it could not; without an error all figures are there but the batches."""
+def run(name: str, job: Mapping[str, object]) -> Row:
+    """One of `PEERS` through the job of `bench.locomo.as_job`; whatever goes wrong is the row's `error`.
 
-    name: str
-    version: str = ""
-    turns: int = 0
-    adds_per_second: float | None = None
-    add_median_ms: float | None = None
-    batch_adds_per_second: float | None = None
-    n: int = 0
-    search_median_ms: float | None = None
-    search_p95_ms: float | None = None
-    recall_at_10: float | None = None
-    peak_memory_mb: float | None = None
-    disk_mb: float | None = None
-    error: str | None = None
-
-    def row(self) -> Row:
-        """Its line of the table and the picture."""
-        return Row(
-            name=self.name,
-            version=self.version,
-            adds_per_second=self.adds_per_second,
-            batch_adds_per_second=self.batch_adds_per_second,
-            search_median_ms=self.search_median_ms,
-            search_p95_ms=self.search_p95_ms,
-            recall_at_10=self.recall_at_10,
-            memory_mb=self.peak_memory_mb,
-            disk_mb=self.disk_mb,
-            error=self.error,
-        )
-
-
-def run(name: str, job: Mapping[str, object]) -> PeerResult:
-    """One of `PEERS` through the job of `bench.locomo.as_job`; whatever goes wrong is the result's `error`.
-
-    The job may say `rounds`, how often all questions are asked; langgraph needs its `postgres`.
+    The job says where its `postgres` is and under which process that runs (`postmaster`); only langgraph needs it.
     """
     peer = PEERS[name]
     try:
@@ -77,14 +43,14 @@ def run(name: str, job: Mapping[str, object]) -> PeerResult:
                 text=True,
                 timeout=TIMEOUT_SECONDS,
             )
-        told = json.loads(done.stdout.strip().rpartition("\n")[2])
-        known = {field.name for field in fields(PeerResult)} - {"name", "error"}
-        return PeerResult(name=peer.title, **{key: value for key, value in told.items() if key in known})
+        found = json.loads(done.stdout.strip().rpartition("\n")[2])
+        costs = {key: Cost(**found.pop(key)) for key in ("add", "batch", "search") if found[key] is not None}
+        return Row(peer.title, **{**found, **costs})
     except subprocess.CalledProcessError as error:
-        return PeerResult(name=peer.title, error=_why(error)[:200])
+        return Row(peer.title, error=_why(error)[:200])
     except Exception as error:
         # A peer that fails is a line of the report, never the end of it.
-        return PeerResult(name=peer.title, error=f"{type(error).__name__}: {error}"[:200])
+        return Row(peer.title, error=f"{type(error).__name__}: {error}"[:200])
 
 
 def _why(error: subprocess.CalledProcessError) -> str:

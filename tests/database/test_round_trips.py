@@ -86,6 +86,7 @@ def test_what_lies_before_a_cursor_or_a_page_is_not_read(
 ) -> None:
     async def planned(fabric: AsyncFabric, statement: str, given: dict[str, Any]) -> str:
         async with fabric._context.transaction(people.tenant_id, "auditor") as tx:
+            await tx.rows("tenant.clock")  # which begins it
             await tx._connection.execute("SET LOCAL enable_seqscan = off")
             await tx._connection.execute("SET LOCAL enable_bitmapscan = off")
             stated, parameters = tx._bound(statement, given)

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from muniment import AsyncFabric
-from muniment.database import storage as session
+from muniment.database.connection import Connection
 from muniment.testing import People
 from muniment.testing.database import MASTER_KEYS
 
@@ -28,21 +28,15 @@ async def approve(url: str, people: People, proposal_id: str, kill_at: int) -> i
 
     async with AsyncFabric.open(url, master_keys=MASTER_KEYS) as fabric:
         await fabric.queue.get(people.reviewer, proposal_id)
-        send, execute = session.Transaction._send, session.AsyncConnection.execute
+        send = Connection._send
 
-        async def counted_send(self: Any, *args: Any) -> Any:
+        def counted(self: Connection, *arguments: Any) -> None:
             count()
-            return await send(self, *args)
+            send(self, *arguments)
+            # The server works on it, although the round trip is not complete.
+            self.pgconn.flush()
 
-        async def counted_execute(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-            if query == "COMMIT":
-                count()
-            return await execute(self, query, *args, **kwargs)
-
-        with (
-            patch.object(session.Transaction, "_send", counted_send),
-            patch.object(session.AsyncConnection, "execute", counted_execute),
-        ):
+        with patch.object(Connection, "_send", counted):
             await fabric.queue.approve(people.reviewer, proposal_id)
     return statements
 
