@@ -7,13 +7,12 @@ import asyncio
 import pickle
 import re
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import psycopg
 import uvicorn
 import uvloop
 from fastapi import FastAPI, Response
@@ -23,6 +22,8 @@ from psycopg_pool import AsyncConnectionPool
 from pydantic_core import to_json
 
 from bench.bare import Script
+from muniment.database.connection import Command, Connection
+from muniment.database.statements import Statement
 from muniment.model.ids import Prefix, make_id
 
 _ID = re.compile(r"(cap|evt|key)_[0-9a-f]{28}")
@@ -40,7 +41,7 @@ class Routes:
     receipts: list[Any] = field(default_factory=list)
 
 
-async def write(script: Script, connection: psycopg.AsyncConnection[Any]) -> None:
+async def write(script: Script, connection: Connection) -> None:
     """A capture's statements with their content, under ids and numbers of their own."""
     tick = next(_named(one, given) for trip in script.trips for one, given in trip if one.name == "tenant.record_tick")
     known: dict[Any, Any] = {}
@@ -52,28 +53,28 @@ async def write(script: Script, connection: psycopg.AsyncConnection[Any]) -> Non
             known[value] = make_id(cast("Prefix", found[1]), tick["at"])
         return known.get(value, value) if isinstance(value, int | str) or value is tick["at"] else value
 
-    await connection.execute(f"BEGIN; SET LOCAL muniment.tenant = {quote(script.tenant_id)}")
-    for place, trip in enumerate(script.trips, 1):
-        cursors: list[psycopg.AsyncRawCursor[Any]] = []
-        async with connection.pipeline():
-            for one, arguments in trip:
-                cursor = psycopg.AsyncRawCursor(connection)
-                given = [own(value) for value in arguments]
-                if one.name == "tenant.record_tick":
-                    given[one.parameters.index("prev_at")] = known["prev_at"]
-                await cursor.execute(one.sql, given, prepare=one.planned_once, binary=one.binary)
-                cursors.append(cursor)
-            if place == len(script.trips):
-                await connection.execute("COMMIT")
-        for (one, _), cursor in zip(trip, cursors, strict=True):
-            rows = await cursor.fetchall() if cursor.description is not None else []
+    begin: list[Command] = [
+        (Statement("begin", "BEGIN"), []),
+        (Statement("tenant", f"SET LOCAL muniment.tenant = {quote(script.tenant_id)}", planned_once=False), []),
+    ]
+    for trip in script.trips:
+        commands = list(begin)
+        for one, arguments in trip:
+            given = [own(value) for value in arguments]
+            if one.name == "tenant.record_tick":
+                given[one.parameters.index("prev_at")] = known["prev_at"]
+            commands.append((one, given))
+        replies = await connection.exchange(commands)
+        for (one, _), reply in zip(trip, replies[len(begin) :], strict=True):
             if one.name == "tenant.transaction_id":
-                known[tick["txid"]] = rows[0]["txid"]
+                known[tick["txid"]] = reply.rows[0]["txid"]
             elif one.name == "tenant.tick":
-                known |= {tick["seq"]: rows[0]["seq"], tick["at"]: rows[0]["at"], "prev_at": rows[0]["prev_at"]}
+                (row,) = reply.rows
+                known |= {tick["seq"]: row["seq"], tick["at"]: row["at"], "prev_at": row["prev_at"]}
+        begin = []
 
 
-def _named(one: Any, arguments: list[Any]) -> dict[str, Any]:
+def _named(one: Any, arguments: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(one.parameters, arguments, strict=True))
 
 
@@ -103,9 +104,9 @@ def app_of(routes: Routes) -> FastAPI:
     return app
 
 
-def _pool(login: str) -> "AsyncConnectionPool[psycopg.AsyncConnection[Any]]":
+def _pool(login: str) -> AsyncConnectionPool[Connection]:
     given = {"autocommit": True, "row_factory": dict_row}
-    return AsyncConnectionPool(login, kwargs=given, min_size=0, max_size=12, open=False)
+    return AsyncConnectionPool(login, connection_class=Connection, kwargs=given, min_size=0, max_size=12, open=False)
 
 
 class _Server(uvicorn.Server):

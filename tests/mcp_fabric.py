@@ -54,7 +54,7 @@ class McpFabric(RemoteFabric):
             error = answer.structured_content["error"]
             raise _BY_CODE[error["code"]](error["message"], field=error.get("field"))
         self.through[tool] = self.through.get(tool, 0) + 1
-        found = TOOLS[tool].result.validate_python(answer.structured_content, extra="ignore")
+        found = TypeAdapter(TOOLS[tool].result).validate_python(answer.structured_content, extra="ignore")
         return (found.submission or found.refusal) if isinstance(found, Proposed) else found
 
     @property

@@ -13,7 +13,7 @@ from tests.security.catalogue import Connection
 from tests.stories import proposed
 
 CHILD = Path(__file__).parent / "killed_child.py"
-MOST_STATEMENTS = 48
+MOST_STATEMENTS = 64
 
 
 def _traces(owner: Connection, tenant: str, proposal_ids: list[str]) -> list[list[int]]:

@@ -51,7 +51,7 @@ def test_each_request_leaves_a_line_that_says_who_and_where_and_nothing_of_what(
         (bot, "POST", "/v1/captures", item, "/v1/captures", 201),
         (bot, "POST", "/v1/recall", {"run": RUN, "query": SAID}, "/v1/recall", 200),
         (bot, "POST", "/v1/captures", {**item, SAID: 1}, "/v1/captures", 422),
-        (reviewer, "GET", f"/v1/memories/{memory}?note={SAID}", None, "/v1/memories/{memory_id}", 200),
+        (reviewer, "GET", f"/v1/memories/{memory}?note={SAID}", None, "/v1/memories/{memory_id}", 422),
         (reviewer, "POST", f"/v1/queue/{SAID}/reject", {"reason": SAID}, "/v1/queue/{proposal_id}/reject", 404),
         (reviewer, "POST", "/v1/erasures", {"subject": f"customer:{SAID}"}, "/v1/erasures", 403),
         (reviewer, "GET", f"/v1/{SAID}", None, "unknown", 404),

@@ -160,13 +160,16 @@ def test_words_beside_the_body_change_nothing_about_who_asks(
         "X-HTTP-Method-Override": "DELETE", "X-Original-URL": "/v1/erasures", "X-Rewrite-URL": "/v1/erasures",
         "Muniment-Run": json.dumps({"run_id": "r", "user_id": "cust_2"}), "Cookie": "tenant=x",
     }  # fmt: skip
-    answer = http_server.ask("POST", f"/v1/proposals{query}", {**FACT, "run": RUN}, key=stolen, headers=headers)
+    refused = http_server.ask("POST", f"/v1/proposals{query}", {**FACT, "run": RUN}, key=stolen, headers=headers)
+    assert (refused.status_code, refused.json()["field"]) == (422, "tenant_id")
+    answer = http_server.ask("POST", "/v1/proposals", {**FACT, "run": RUN}, key=stolen, headers=headers)
     assert answer.status_code == 201
     stands = http_server.local.queue.get(people.reviewer, answer.json()["proposal_id"])
     assert stands.candidate.source == "agent"
     (captured,) = [event for event in http_server.events(people) if event.type == "memory.captured"]
     assert captured.actor == "bot"
-    whoami = http_server.ask("GET", f"/v1/whoami{query}", key=stolen, headers=headers).json()
+    assert http_server.ask("GET", f"/v1/whoami{query}", key=stolen, headers=headers).status_code == 422
+    whoami = http_server.ask("GET", "/v1/whoami", key=stolen, headers=headers).json()
     assert whoami["principal"] == {
         "tenant_id": people.tenant_id, "id": "bot", "kind": "agent", "roles": ["agent"],
         "speaks_for": {"tools": ["*"], "channels": ["*"]},
