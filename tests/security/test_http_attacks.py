@@ -161,7 +161,7 @@ def test_words_beside_the_body_change_nothing_about_who_asks(
         "Muniment-Run": json.dumps({"run_id": "r", "user_id": "cust_2"}), "Cookie": "tenant=x",
     }  # fmt: skip
     refused = http_server.ask("POST", f"/v1/proposals{query}", {**FACT, "run": RUN}, key=stolen, headers=headers)
-    assert (refused.status_code, refused.json()["field"]) == (422, "tenant_id")
+    assert (refused.status_code, refused.json()["field"]) == (422, "agent_id")
     answer = http_server.ask("POST", "/v1/proposals", {**FACT, "run": RUN}, key=stolen, headers=headers)
     assert answer.status_code == 201
     stands = http_server.local.queue.get(people.reviewer, answer.json()["proposal_id"])
