@@ -147,6 +147,10 @@ WHERE tenant_id = :tenant_id AND capture_id = :capture_id ORDER BY consolidation
 SELECT capture_id, holder, fact, extractor, ordinal FROM candidates
 WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND edits IS NULL
 
+-- name: any_rejected
+-- Whether anything was ever rejected.
+SELECT FROM rejection_marks WHERE tenant_id = :tenant_id LIMIT 1
+
 -- name: rejected
 -- Rejections for those users or for all that share a mark, those that share most first; what was lifted, or is too old,
 -- left out.

@@ -1,11 +1,17 @@
 """The rows that the events of one transaction list, noted as they are inserted."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from muniment.database.row_digests import InsertPlan, event_row, insert_plan
 from muniment.database.row_lists import AT_MOST, EventRow, RowKey, pack
 from muniment.database.statements import statement
+
+
+@cache
+def _plan(name: str) -> InsertPlan | None:
+    return insert_plan(statement(name).text)
 
 
 class EventRows:
@@ -22,16 +28,16 @@ class EventRows:
     def __getitem__(self, index: int) -> EventRow:
         return self._rows[index]
 
-    def add_insert(self, name: str, parameters: dict[str, Any]) -> None:
+    def add_insert(self, name: str, parameters: dict[str, Any], shared: dict[str, Any]) -> None:
         """Note the row that a statement inserts, if its table has a form."""
-        if (plan := insert_plan(statement(name).text)) is not None:
-            self._rows.append(plan.event_row(parameters))
+        if (plan := _plan(name)) is not None:
+            self._rows.append(plan.event_row(parameters | shared))
 
     def add_inserts(
         self, name: str, rows: Iterable[Sequence[Any]], each: tuple[str, ...] | None, shared: dict[str, Any]
     ) -> Iterable[Sequence[Any]]:
         """Return the rows of a many-row insert unchanged, noting each as it is read if its table has a form."""
-        plan = insert_plan(statement(name).text)
+        plan = _plan(name)
         return rows if plan is None else self._noted(plan, rows, each or statement(name).each, shared)
 
     def _noted(

@@ -109,7 +109,7 @@ class Transaction:
         """Run a named statement and return the number of rows it changed."""
         (reply,) = await self._exchange([self._bound(name, parameters)])
         if reply.changed:
-            self.event_rows.add_insert(name, parameters | self._always())
+            self.event_rows.add_insert(name, parameters, self._always())
         return reply.changed
 
     async def gather(self, *statements: NamedStatement) -> list[list[Row]]:
@@ -131,7 +131,7 @@ class Transaction:
         INVARIANT: deferred statements run in the order of the calls; a violated constraint is raised when they run.
         """
         self._pending.append(self._bound(name, parameters))
-        self.event_rows.add_insert(name, parameters | self._always())
+        self.event_rows.add_insert(name, parameters, self._always())
 
     def defer_row(self, name: str, **row: Any) -> None:
         """Queue one row for a many-row insert; all queued rows are sent at the position of the first, by rank.
@@ -141,7 +141,7 @@ class Transaction:
         if not self._deferred_rows:
             self._pending.append(None)
         self._deferred_rows.setdefault(name, []).append(row)
-        self.event_rows.add_insert(name, row | self._always())
+        self.event_rows.add_insert(name, row, self._always())
 
     def defer_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from datetime import timedelta
-from functools import cache
+from functools import cache, cached_property
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
@@ -190,12 +190,15 @@ class Pack(Section):
 
     def rank(self, label: str) -> int:
         """Position of the classification in the rising order, from 0; raises `UnknownLabel` if undeclared."""
-        for position, declared in enumerate(self.classifications):
-            if declared.name == label:
-                return position
-        raise UnknownLabel(
-            f"the pack does not declare it; expected one of {', '.join(self.labels)}", field="classification"
-        )
+        if (position := self._ranks.get(label)) is None:
+            raise UnknownLabel(
+                f"the pack does not declare it; expected one of {', '.join(self.labels)}", field="classification"
+            )
+        return position
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        return {label: position for position, label in enumerate(self.labels)}
 
     def at_least(self, label: str, other: str) -> bool:
         """Whether a classification is as high as another; false if the other is not declared."""
