@@ -41,7 +41,6 @@ UNION ALL
 -- For a query: all that is visible, as packed columns, which are ranked in Python; only their number (`size`) where that
 -- is more than is searched exactly. With them come their vectors while they are few, the postings of the query's words in
 -- all that those users see or once saw, and the key that the query itself is sealed under.
--- What is read per row is a subquery on a whole key: fast also on a table that was never analysed.
 WITH visible AS MATERIALIZED (
   SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.promoted_at, s.tier, s.class, s.entity, s.predicate, s.intent_id,
     {wanted s} AS wanted
@@ -51,22 +50,20 @@ WITH visible AS MATERIALIZED (
 ), size AS MATERIALIZED (
   SELECT count(*) AS size FROM visible
 ), seen AS MATERIALIZED (
-  SELECT visible.*, CASE WHEN (SELECT size FROM size) <= :few THEN (
-    SELECT halfvec_send(v.vector) FROM memory_vectors v
-    WHERE v.tenant_id = :tenant_id AND v.memory_id = visible.memory_id AND v.embedder = :embedder) END AS vector
-  FROM visible
-  WHERE (SELECT size FROM size) <= :most
+  SELECT visible.* FROM visible WHERE (SELECT size FROM size) <= :most
 ), open AS (
   SELECT c.contradiction_id, c.existing, (
     SELECT i.memory_id FROM memories i WHERE i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id) AS incoming
   FROM contradictions c
   WHERE c.tenant_id = :tenant_id AND c.seq <= :seq AND {still_open c}
 )
-SELECT (SELECT size FROM size) AS size, seen_columns.*, keyed.*, conflicts.*, postings.*, holder_key.*
+SELECT (SELECT size FROM size) AS size, seen_columns.*, vectors.*, keyed.*, conflicts.*, postings.*, holder_key.*
 FROM (
-  SELECT {packed seen}, array_agg(seen.memory_id) FILTER (WHERE seen.vector IS NOT NULL) AS placed,
-    string_agg(seen.vector, '') AS vectors
-  FROM seen) seen_columns, (
+  SELECT {packed seen} FROM seen) seen_columns, (
+  SELECT array_agg(v.memory_id) AS placed, string_agg(halfvec_send(v.vector), '') AS vectors
+  FROM memory_vectors v
+  WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND (SELECT size FROM size) <= :few
+    AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM visible))) vectors, (
   SELECT {keyed seen}) keyed, (
   SELECT array_agg(open.contradiction_id) AS contradictions, array_agg(open.existing) AS existing, array_agg(open.incoming) AS incoming
   FROM open
