@@ -253,7 +253,7 @@ Numbers = NDArray[np.float64]
 # BM25: how fast saying a word again stops counting, how much length counts, and what length counts as usual.
 _SATURATION, _LENGTH, _USUAL = 0.9, 0.4, 12.0
 # Beyond these a word is as common, and a scope as large, as it can be.
-MOST_SEEN, MOST_COMMON = 20_000, 1_000
+MOST_SEEN, MOST_COMMON = 100_000, 1_000
 _DIGITS = 6
 PARTS = ("vector", "words", "priority", "recency", "confidence", "intent", "entity")
 
