@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from muniment import AsyncFabric
+from muniment.database import vector_index
+from muniment.database.address import Address
 from muniment.database.rows import fact_content
 from muniment.database.sealing import SubjectKey
 from muniment.database.vectors import to_sql
@@ -83,14 +85,13 @@ async def furnish(
 ) -> None:
     """As many semantic memories as asked, one in `shared` the tenant's own, the rest spread over its users.
 
-    With `vectors` and `terms` they can be found by a query; without `index` the vector index is dropped.
+    With `vectors` and `terms` they can be found by a query; with `index` every tenant has a vector index, as a large one has.
     """
     chance, pack = random.Random(11), pack or builtin_pack()
     shape = Shape(per_tenant, users, words, shared, intents, vectors, terms)
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS, pack=pack) as fabric:
         with server.connect(database) as owner:
             owner.execute("SET session_replication_role = replica")
-            near = _dropped_index(owner) if vectors else None
             for number in range(tenants):
                 people = People(f"tenant_{number}")
                 keys = await _keys(fabric, people, users)
@@ -103,9 +104,8 @@ async def furnish(
                     "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid) VALUES (%s, %s, %s, %s, %s, '1')",
                     [people.tenant_id, last, then, last - 1, then],
                 )
-            if near is not None and index:
-                owner.execute("SET maintenance_work_mem = '512MB'")
-                owner.execute(near)
+            for number in range(tenants if vectors and index else 0):
+                await vector_index.take(Address.parse(server.url(database), None), f"tenant_{number}", "make")
             owner.execute("RESET session_replication_role")
             owner.execute("VACUUM ANALYZE")
 
@@ -189,11 +189,3 @@ def _place(owner: Owner, tenant_id: str, embedder: str, ids: list[str], places: 
     with owner.cursor().copy(f"COPY memory_vectors ({columns}) FROM STDIN (FORMAT binary)") as copy:
         for memory_id, place in zip(ids, places, strict=True):
             copy.write_row((tenant_id, memory_id, embedder, to_sql(place)))
-
-
-def _dropped_index(owner: Owner) -> str:
-    """Take the vector index away, and give what makes it anew: once the vectors are there that takes a fifth of the time."""
-    found = owner.execute("SELECT pg_get_indexdef('memory_vectors_near'::regclass)").fetchone()
-    assert found is not None
-    owner.execute("DROP INDEX memory_vectors_near")
-    return str(found[0]).replace(" ONLY ", " ")

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from muniment import Fabric, RunContext
+from muniment.database import vector_index
 from muniment.language.embedding.function import FunctionEmbedder
 from muniment.model.recall import Recall
 from muniment.pack import load_pack
@@ -18,7 +19,7 @@ from muniment.recall.rules import view_of
 from muniment.recall.search import Found, Request
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.stories import CONSENT, promoted, proposed, remembered
+from tests.stories import CONSENT, promoted, proposed, remembered, run_job
 
 # So many texts of few words are not to be compared with each other.
 PACK = load_pack(
@@ -124,7 +125,7 @@ def test_of_the_ten_best_nearly_all_are_found(large: tuple[Fabric, People], scal
     met = 0
     for _ in range(50):
         query = question(chance)
-        exact, near = found(fabric, run, query, most_seen=20_000), found(fabric, run, query)
+        exact, near = found(fabric, run, query, most_seen=100_000), found(fabric, run, query)
         assert exact.candidates is None
         assert near.candidates is not None and len(near.candidates) < 150, "far from all of them were ranked"
         assert set(near.plain) <= set(near.candidates)
@@ -161,9 +162,9 @@ def test_where_the_vectors_are_too_many_to_fetch_the_database_compares_them_to_t
         query = question(chance)
         fetched = found(fabric, people.run(), query)
         monkeypatch.setattr(searching, "FEW", 10)
-        asked, whole = found(fabric, people.run(), query), found(fabric, people.run(), query, most_seen=20_000)
+        asked, whole = found(fabric, people.run(), query), found(fabric, people.run(), query, most_seen=100_000)
         monkeypatch.undo()
-        exact = found(fabric, people.run(), query, most_seen=20_000)
+        exact = found(fabric, people.run(), query, most_seen=100_000)
         assert asked.candidates == fetched.candidates
         assert [exact.scores[one] for one in exact.plain[:3]] == [
             pytest.approx(whole.scores[one], abs=2e-3) for one in exact.plain[:3]
@@ -273,6 +274,8 @@ def test_the_vector_index_gives_a_user_its_own_however_many_of_others_lie_nearer
         near = [f"The copper kettle {chance.choice(DOINGS)} in {chance.choice(PLACES)} at {n}." for n in range(90)]
         stated(fabric, people, near, run=people.run("cust_2"))
         own = stated(fabric, people, [sentence(chance) for _ in range(20)])
+        monkeypatch.setattr(vector_index, "MADE_ABOVE", 100)
+        assert run_job(fabric, "embed", people.tenant_id).counts["indexes"] == 1
         monkeypatch.setattr(searching, "NEAREST", 20)
         answer = found(fabric, people.run(), "copperware", most_seen=5, limit=20)
         assert set(answer.candidates or ()) == set(own)

@@ -15,14 +15,14 @@ ORDER BY m.born_seq, m.memory_id
 
 -- name: near
 -- plan: each time
--- The nearest to a text, by the index of the built-in embedder, as far as the distance reaches.
+-- The nearest to a text by the built-in embedder, as far as the distance reaches; by the tenant's vector index where it has one.
 SELECT {near_columns m}
 FROM (SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance {near_scope f}) near
 {near_rows m}
 
 -- name: near_exactly
 -- plan: each time
--- The same for an embedder without an index, by comparing all of them.
+-- The same for any other embedder, by comparing all of them.
 SELECT {near_columns m}
 FROM (SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance {near_scope f}) near
 {near_rows m}

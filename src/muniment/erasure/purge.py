@@ -21,6 +21,7 @@ from psycopg import AsyncConnection, sql
 
 from muniment.database.address import Address
 from muniment.database.home import sync_folder
+from muniment.database.partitions import partition_of
 from muniment.errors import PurgeIncomplete
 
 # Every table that holds content, a key or a hash of content that an erasure deletes; a test compares them with the
@@ -30,7 +31,6 @@ REWRITTEN = (
     *("tenant_keys", "audit_keys", "idempotency_keys", "verdicts", "consents", "recalls", "memory_links"),
     *("rejection_marks", "webhooks", "requests", "api_keys"),
 )
-_PARTITIONS = 8
 # How often, and after how many seconds each, to check whether old transactions have ended.
 TRIES, PAUSE = 50, 0.1
 # Segments of the log kept for later use that are written over at most: 64 GiB of them.
@@ -79,20 +79,9 @@ async def rewrite(address: Address, tenant_id: str) -> None:
     """Rewrite every table that held content or keys of the tenant, with its indexes and statistics."""
     async with await AsyncConnection.connect(address.for_owner(), autocommit=True) as connection:
         await connection.execute("SET lock_timeout = '30s'")
-        for table in [await _partition(connection, name, tenant_id) for name in REWRITTEN]:
+        for table in [await partition_of(connection, name, tenant_id) for name in REWRITTEN]:
             # The rewrite makes a new file; the old one goes at the commit, its pages in the log at the checkpoint.
             await connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(table)))
-
-
-async def _partition(connection: AsyncConnection, table: str, tenant_id: str) -> str:
-    """The partition that holds a tenant's rows; the table itself if it is not partitioned."""
-    if not await _value(connection, "SELECT relkind = 'p' FROM pg_class WHERE oid = %s::regclass", f"muniment.{table}"):
-        return table
-    holds = "SELECT satisfies_hash_partition(%s::regclass, %s, %s, %s::text)"
-    for number in range(_PARTITIONS):
-        if await _value(connection, holds, f"muniment.{table}", _PARTITIONS, number, tenant_id):
-            return f"{table}_{number}"
-    raise AssertionError(f"{table} has no partition for the tenant")
 
 
 async def wait_for_snapshots(conninfo: str) -> None:

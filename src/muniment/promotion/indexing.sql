@@ -42,3 +42,15 @@ WHERE m.tenant_id = :tenant_id AND m.memory_id > :after AND m.class <> 'evidence
   AND (NOT EXISTS (SELECT FROM memory_terms t WHERE t.tenant_id = m.tenant_id AND t.memory_id = m.memory_id)
     OR NOT EXISTS (SELECT FROM memory_vectors v WHERE v.tenant_id = m.tenant_id AND v.memory_id = m.memory_id AND v.embedder = :embedder))
 ORDER BY m.memory_id LIMIT :count
+
+-- name: vector_index
+-- How many vectors of that embedder there are, counted up to a number; and whether the tenant's index is whole: null if there
+-- is none, false if its build did not come to its end or the planner may sample it.
+SELECT (
+    SELECT count(*) FROM (
+      SELECT FROM memory_vectors v WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder LIMIT :most) counted) AS vectors, (
+    SELECT i.indisvalid AND coalesce(a.attstattarget, -1) = 0
+    FROM pg_class c
+    JOIN pg_index i ON i.indexrelid = c.oid
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = 1
+    WHERE c.relnamespace = 'muniment'::regnamespace AND c.relname = :index) AS whole

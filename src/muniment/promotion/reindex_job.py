@@ -1,16 +1,22 @@
-"""JOB-11: after a change of embedder, or an upgrade, index the memories that lack words or vectors."""
+"""JOB-11: index memories that lack words or vectors, and make the vector index of a tenant that has become large."""
 
+from muniment.database import vector_index
 from muniment.job import JobResult
 from muniment.opening import Opened
 from muniment.promotion.reindex import reindexed
 
 
 async def run(opened: Opened, tenant_id: str) -> JobResult:
-    """Index until the fabric's own embedder is complete in the tenant; recall uses the old vectors meanwhile."""
-    context = opened.context
+    """Index until the fabric's own embedder is complete in the tenant; recall uses the old vectors meanwhile.
+
+    Then make the vector index of a tenant that has become large, or drop that of one that is no longer.
+    """
+    context, memories = opened.context, 0
     async with context.transaction(tenant_id, "recall") as tx:
         known = await context.embedders.read(tx)
-    if known.next_embedder is None and known.complete:
-        return JobResult()
-    done = await reindexed(context, tenant_id)
-    return JobResult({"memories": done.memories})
+    if known.next_embedder is not None or not known.complete:
+        memories = (await reindexed(context, tenant_id)).memories
+    async with context.transaction(tenant_id, "recall") as tx:
+        step = await vector_index.next_step(tx)
+    indexes = int(step is not None and await vector_index.take(opened.address, tenant_id, step))
+    return JobResult({"memories": memories, "indexes": indexes})

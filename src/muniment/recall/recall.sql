@@ -114,7 +114,7 @@ WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY 
 
 -- name: near
 -- plan: each time
--- In a scope too large to be read: the nearest visible memories, by the vector index of the built-in embedder.
+-- In a scope too large to be read: the nearest visible memories of the built-in embedder, by the tenant's vector index where it has one.
 SELECT v.memory_id
 FROM memory_vectors v
 JOIN memory_scope s ON s.tenant_id = v.tenant_id AND s.memory_id = v.memory_id
