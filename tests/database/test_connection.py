@@ -11,10 +11,11 @@ import pytest
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
+from muniment import Fabric
 from muniment.database import connection as connections
 from muniment.database.connection import Command, Connection
 from muniment.database.statements import Statement
-from muniment.testing import TestServer
+from muniment.testing import People, TestServer
 
 PARAMETER = Statement("parameter", "SELECT $1::text AS word")
 FAILS = Statement("fails", "SELECT 1 / $1::int AS never")
@@ -171,3 +172,19 @@ async def _until(connection: Connection, pid: int, *, active: bool) -> None:
     async with asyncio.timeout(10):
         while bool((await connection.exchange([asked]))[0].rows) is not active:  # noqa: ASYNC110  another process
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.rule("ERR-3")
+def test_a_connection_that_dies_unnoticed_is_replaced_before_anything_is_done(
+    fabric: Fabric, people: People, server: TestServer, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fabric.capture(people.service, kind="message", text="hello", classification="INTERNAL")
+    monkeypatch.setattr(Connection, "has_ended", lambda _: False)
+    with server.connect("postgres") as owner:
+        owner.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s AND usename LIKE 'muniment_%%'",
+            [database],
+        )
+    assert fabric.work.backlog(people.admin).behind == 1
+    fabric.capture(people.service, kind="message", text="again", classification="INTERNAL")
+    assert fabric.work.backlog(people.admin).behind == 2

@@ -39,6 +39,7 @@ class Pool:
         self._max_size = max_size
         self._waiting: set[CancelScope] = set()
         self._refused_until = 0.0
+        self._lent: set[Connection] = set()
         self._pool = AsyncConnectionPool(
             conninfo=conninfo,
             connection_class=Connection,
@@ -80,6 +81,7 @@ class Pool:
             if time.monotonic() < self._refused_until:
                 break
             connection = await self.unless_away(self._pool.getconn)
+            self._lent.add(connection)
             if not connection.has_ended():
                 return connection
             connection.pgconn.finish()
@@ -87,9 +89,17 @@ class Pool:
                 await self.put(connection)
         raise StorageUnavailable(self._explain())
 
+    async def replace(self, connection: Connection) -> Connection:
+        """Return a connection that has ended, and take another; raises `StorageUnavailable`."""
+        with CancelScope(shield=True):
+            await self.put(connection)
+        return await self.take()
+
     async def put(self, connection: Connection) -> None:
-        """Return a connection, in whatever state it is."""
-        await self._pool.putconn(connection)
+        """Return a connection, in whatever state it is; does nothing with one that was returned already."""
+        if connection in self._lent:
+            self._lent.discard(connection)
+            await self._pool.putconn(connection)
 
     async def unless_away(self, operation: Callable[[], Awaitable[Result]]) -> Result:
         """Await something; raises `StorageUnavailable` if the server turns out to be away meanwhile."""

@@ -107,28 +107,28 @@ class Storage:
             except WouldBlock:
                 await pool.unless_away(turn.acquire)
             try:
+                begin = (*_begin(tenant_id, read_only or task == "recall", read_only), *self._local_settings[task])
+                writes = not read_only and task not in ("recall", "auditor")
                 connection = await pool.take()
+                transaction = Transaction(tenant_id, now, connection, begin, pool.replace, writes, task, row_keys)
                 try:
-                    writes = not read_only and task not in ("recall", "auditor")
-                    begin = (*_begin(tenant_id, read_only or task == "recall", read_only), *self._local_settings[task])
-                    transaction = Transaction(tenant_id, now, connection, begin, writes, task, row_keys)
                     if under is not None:
                         transaction.decide_under(under)
                     yield transaction
                     await transaction.complete()
                 except Exception as error:
                     if (cancellation := _cancellation_behind(error)) is not None:
-                        connection.pgconn.finish()
+                        transaction.connection.pgconn.finish()
                         raise cancellation from None
-                    await _roll_back(connection)
+                    await _roll_back(transaction.connection)
                     raise
                 except BaseException:
                     # Cancelled inside: the state of the connection is unknown, so it is closed.
-                    connection.pgconn.finish()
+                    transaction.connection.pgconn.finish()
                     raise
                 finally:
                     with CancelScope(shield=True):
-                        await pool.put(connection)
+                        await pool.put(transaction.connection)
             finally:
                 turn.release()
 

@@ -1,11 +1,12 @@
 """A transaction of one tenant: batched statements, the tenant's next sequence number, events and the commit."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, Literal, NamedTuple, Protocol
 
+from psycopg import OperationalError
 from pydantic_core import to_json
 
 from muniment.database.connection import Command, Connection, Reply
@@ -56,6 +57,8 @@ class Transaction:
     _connection: Connection
     # What begins it; sent with the first statements.
     _begin: tuple[Statement, ...]
+    # Gives back a connection that ended, and returns another.
+    _replace: Callable[[Connection], Awaitable[Connection]] | None = None
     writes: bool = True
     task: Task | None = None
     _row_keys: RowKeys | None = None
@@ -78,6 +81,11 @@ class Transaction:
     round_trips: int = 0
     # The pack that this transaction decides under, until it is confirmed to be the one in force.
     _unchecked_pack: str | None = None
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that it uses now."""
+        return self._connection
 
     @property
     def committed(self) -> bool:
@@ -316,11 +324,28 @@ class Transaction:
     async def _round_trip(self, commands: Iterable[Command]) -> list[Reply]:
         """Send these commands, after the beginning of the transaction if it has not been sent; return their replies."""
         self.round_trips += 1
-        begin, self._begin = self._begin, ()
-        if begin:
-            first: list[Command] = [(statement, []) for statement in begin]
-            commands = [*first, *commands] if isinstance(commands, list) else chain(first, commands)
-        return (await self._connection.exchange(commands))[len(begin) :]
+        if not self._begin:
+            return await self._connection.exchange(commands)
+        begin: list[Command] = [(statement, []) for statement in self._begin]
+        self._begin = ()
+        if not isinstance(commands, list):
+            return (await self._connection.exchange(chain(begin, commands)))[len(begin) :]
+        return (await self._exchange_first([*begin, *commands]))[len(begin) :]
+
+    async def _exchange_first(self, commands: list[Command]) -> list[Reply]:
+        """Send the first commands; on a connection that died since its last use they are sent again on another.
+
+        INVARIANT: nothing of the transaction can have been committed: that takes the COMMIT, and with it nothing is
+        sent again.
+        """
+        while True:
+            try:
+                return await self._connection.exchange(commands)
+            except OperationalError:
+                lost = self._connection.closed and not self._connection.hung_up
+                if not lost or self._replace is None or commands[-1][0] is _COMMIT:
+                    raise
+                self._connection = await self._replace(self._connection)
 
     def _take_pending(self) -> list[Command]:
         pending, self._pending = self._pending, []
