@@ -10,13 +10,16 @@ from muniment import Fabric
 from muniment.database import migrate as migrating
 from muniment.database.address import Address
 from muniment.database.master import LocalMasterKeys
-from muniment.database.migrate import gate_names, migrate, migrations, require_ready, status
+from muniment.database.migrate import FIRST_RELEASE, gate_names, migrate, migrations, require_ready, status
 from muniment.database.storage import TASKS
 from muniment.errors import KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.database.databases import empty_database, migrate_to
+from tests.database.databases import empty_database, migrate_to, new_database
+from tests.database.schema_dump import schema
 from tests.stories import promoted, texts
+
+LATEST = migrations()[-1].version
 
 
 @pytest.fixture
@@ -25,33 +28,42 @@ def empty(server: TestServer) -> Iterator[str]:
         yield name
 
 
-def schema(server: TestServer, database: str) -> list[tuple[object, ...]]:
-    """Every column, constraint, index, policy and grant, who is held to the policies, and what the planner may sample."""
-    with server.connect(database) as connection:
-        return connection.execute(
-            """SELECT 'column', attrelid::regclass::text, attname::text, format_type(atttypid, atttypmod) || attnotnull::text
-                 FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'muniment'::regnamespace AND attnum > 0
-               UNION ALL SELECT 'constraint', conrelid::regclass::text, conname::text, pg_get_constraintdef(oid)
-                 FROM pg_constraint WHERE connamespace = 'muniment'::regnamespace
-               UNION ALL SELECT 'index', tablename::text, indexname::text, indexdef FROM pg_indexes WHERE schemaname = 'muniment'
-               UNION ALL SELECT 'policy', tablename::text, policyname::text, concat(permissive, roles, cmd, qual, with_check) FROM pg_policies WHERE schemaname = 'muniment'
-               UNION ALL SELECT 'row security', relname::text, '', concat(relrowsecurity, relforcerowsecurity)
-                 FROM pg_class WHERE relnamespace = 'muniment'::regnamespace AND relkind IN ('r', 'p')
-               UNION ALL SELECT 'statistics', attrelid::regclass::text, attname::text, attstattarget::text
-                 FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'muniment'::regnamespace AND attnum > 0
-               UNION ALL SELECT 'grant', relname::text, '', relacl::text FROM pg_class WHERE relnamespace = 'muniment'::regnamespace
-               ORDER BY 1, 2, 3, 4"""
-        ).fetchall()
-
-
-def test_migrating_applies_everything_once(server: TestServer, empty: str) -> None:
+def test_a_new_database_gets_the_schema_and_counts_as_migrated(server: TestServer, empty: str) -> None:
     address = Address.parse(server.url(empty), None)
     before = asyncio.run(status(address))
-    assert (before.current, before.ready, len(before.pending)) == (0, False, len(migrations()))
-    assert len(asyncio.run(migrate(address))) == len(migrations())
+    assert (before.current, before.ready, before.pending) == (0, False, ("schema",))
+    assert asyncio.run(migrate(address)) == ("schema",)
     assert asyncio.run(migrate(address)) == ()
     after = asyncio.run(status(address))
-    assert after.ready and after.pending == () and after.changed == ()
+    assert after.ready and after.pending == () and after.changed == () and after.current == LATEST
+    with server.connect(empty) as owner:
+        recorded = owner.execute("SELECT version, name, digest FROM schema_migrations ORDER BY version").fetchall()
+    assert [row[0] for row in recorded] == [*range(1, LATEST + 1)]
+    assert {row[1] for row in recorded[:FIRST_RELEASE]} == {"schema"}
+    assert recorded[FIRST_RELEASE:] == [(step.version, step.name, step.digest) for step in migrations()]
+
+
+def test_a_home_of_0_1_0_gets_the_migrations_after_it(server: TestServer, empty: str) -> None:
+    migrate_to(server, empty, FIRST_RELEASE)
+    address = Address.parse(server.url(empty), None)
+    before = asyncio.run(status(address))
+    names = tuple(f"{step.version:04d}_{step.name}" for step in migrations())
+    assert (before.current, before.ready, before.pending) == (FIRST_RELEASE, False, names)
+    assert names[0] == "0021_pack_in_force"
+    assert asyncio.run(migrate(address)) == names
+    assert asyncio.run(migrate(address)) == ()
+    assert asyncio.run(status(address)).ready
+
+
+@pytest.mark.parametrize("version", [1, FIRST_RELEASE - 1])
+def test_a_database_from_before_0_1_0_is_refused_and_left_as_it_is(
+    server: TestServer, empty: str, version: int
+) -> None:
+    migrate_to(server, empty, version)
+    before = schema(server, empty)
+    with pytest.raises(SchemaMissing, match=rf"{version} of the 20 migrations of 0\.1\.0.*migrate of 0\.1\.0 first"):
+        asyncio.run(migrate(Address.parse(server.url(empty), None)))
+    assert schema(server, empty) == before
 
 
 def test_two_migrations_at_once_apply_everything_once(server: TestServer, empty: str) -> None:
@@ -60,16 +72,41 @@ def test_two_migrations_at_once_apply_everything_once(server: TestServer, empty:
     async def both() -> list[tuple[str, ...]]:
         return list(await asyncio.gather(migrate(address), migrate(address)))
 
+    assert sorted(asyncio.run(both())) == [(), ("schema",)]
+
+
+def test_two_migrations_of_a_home_of_0_1_0_at_once_apply_everything_once(server: TestServer, empty: str) -> None:
+    migrate_to(server, empty, FIRST_RELEASE)
+    address = Address.parse(server.url(empty), None)
+
+    async def both() -> list[tuple[str, ...]]:
+        return list(await asyncio.gather(migrate(address), migrate(address)))
+
     assert sorted(len(done) for done in asyncio.run(both())) == [0, len(migrations())]
 
 
-def test_a_database_migrated_step_by_step_equals_a_fresh_one(
-    server: TestServer, empty: str, fresh_database: str
-) -> None:
+def test_a_home_of_0_1_0_migrated_step_by_step_equals_a_new_database(server: TestServer, empty: str) -> None:
+    migrate_to(server, empty, FIRST_RELEASE)
     for step in migrations():
         assert len(migrate_to(server, empty, step.version)) == 1
-    assert schema(server, empty) == schema(server, fresh_database)
-    assert len(schema(server, empty)) > 500
+    with new_database(server) as new:
+        made, migrated = schema(server, new), schema(server, empty)
+    assert sorted({*made} ^ {*migrated}) == []
+    assert made == migrated and len(made) > 5000
+
+
+def test_a_new_database_that_fails_half_way_has_nothing(
+    server: TestServer, empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = Address.parse(server.url(empty), None)
+    with monkeypatch.context() as failing:
+        failing.setattr(migrating, "_schema_files", lambda: ["CREATE TABLE half ()", "SELECT 1 / 0"])
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            asyncio.run(migrate(address))
+    assert asyncio.run(status(address)).pending == ("schema",)
+    assert asyncio.run(migrate(address)) == ("schema",)
+    with server.connect(empty) as owner:
+        assert owner.execute("SELECT to_regclass('muniment.half') IS NULL").fetchone() == (True,)
 
 
 def test_a_newer_schema_is_refused_with_a_clear_message(server: TestServer, fresh_database: str) -> None:
@@ -90,8 +127,8 @@ def test_a_changed_migration_file_is_noticed(
     server: TestServer, fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with server.connect(fresh_database) as owner:
-        owner.execute("UPDATE schema_migrations SET digest = 'other' WHERE version = 2")
-    assert asyncio.run(status(Address.parse(server.url(fresh_database), None))).changed == ("capture",)
+        owner.execute("UPDATE schema_migrations SET digest = 'other' WHERE version = 21")
+    assert asyncio.run(status(Address.parse(server.url(fresh_database), None))).changed == ("pack_in_force",)
 
 
 @pytest.mark.rule("ERR-3")
