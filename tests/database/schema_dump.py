@@ -8,6 +8,7 @@ in a new database, which has none.
 """
 
 from muniment.testing import TestServer
+from tests.security.catalogue import Connection
 
 _FOR_NEW_ROWS = "('memories_two_people', 'memories_not_by_who_said_it', 'backfills_by_a_person')"
 _NAMESPACE = "'muniment'::regnamespace"
@@ -70,13 +71,10 @@ _QUERIES = {
     "statistics": f"""
         SELECT stxname, pg_get_statisticsobjdef(oid) FROM pg_statistic_ext WHERE stxnamespace = {_NAMESPACE}""",
     "rule": "SELECT concat_ws('.', tablename, rulename), definition FROM pg_rules WHERE schemaname = 'muniment'",
-    "comment": f"""
-        SELECT concat_ws('.', classoid::regclass, coalesce(c.relname, p.oid::regprocedure::text), objsubid), description
-        FROM pg_description d LEFT JOIN pg_class c ON c.oid = objoid AND classoid = 'pg_class'::regclass
-          LEFT JOIN pg_proc p ON p.oid = objoid AND classoid = 'pg_proc'::regclass
-        WHERE relnamespace = {_NAMESPACE} OR pronamespace = {_NAMESPACE} OR objoid = {_NAMESPACE}
-          OR objoid IN (SELECT oid FROM pg_constraint WHERE connamespace = {_NAMESPACE})
-          OR objoid IN (SELECT l.oid FROM pg_policy l JOIN pg_class r ON r.oid = polrelid WHERE r.relnamespace = {_NAMESPACE})""",
+    "comment": """
+        SELECT concat_ws(' ', i.type, i.identity), description
+        FROM pg_description d, pg_identify_object(classoid, objoid, objsubid) i
+        WHERE i.schema = 'muniment' OR i.identity LIKE '% on muniment.%' OR (i.type, i.identity) = ('schema', 'muniment')""",
     "default rights": f"""
         SELECT concat_ws('.', defaclrole::regrole, defaclnamespace::regnamespace, defaclobjtype), {_RIGHTS.format(acl="defaclacl")}
         FROM pg_default_acl""",
@@ -88,10 +86,13 @@ _QUERIES = {
 def schema(server: TestServer, database: str) -> list[str]:
     """Every object of the schema in that database, one line each."""
     with server.connect(database) as connection:
-        return [
-            f"{kind} {name}: {said}"
-            for kind, query in _QUERIES.items()
-            for name, said in sorted(
-                (str(name), str(said)) for name, said in connection.execute(query.encode()).fetchall()
-            )
-        ]
+        return read_schema(connection)
+
+
+def read_schema(connection: Connection) -> list[str]:
+    """The same over a connection."""
+    return [
+        f"{kind} {name}: {said}"
+        for kind, query in _QUERIES.items()
+        for name, said in sorted((str(name), str(said)) for name, said in connection.execute(query.encode()).fetchall())
+    ]

@@ -16,10 +16,59 @@ from muniment.errors import KeyUnavailable, SchemaMissing, SchemaNewer, StorageU
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.database.databases import empty_database, migrate_to, new_database
-from tests.database.schema_dump import schema
+from tests.database.schema_dump import read_schema, schema
 from tests.stories import promoted, texts
 
 LATEST = migrations()[-1].version
+# What makes a database differ from another, each of its own kind.
+CHANGES = (
+    "ALTER TABLE captures ALTER COLUMN content SET STORAGE EXTERNAL",
+    "ALTER TABLE captures ALTER COLUMN content SET STATISTICS 100",
+    "ALTER TABLE captures ALTER COLUMN content SET COMPRESSION pglz",
+    "ALTER TABLE captures ALTER COLUMN holder DROP NOT NULL",
+    "ALTER TABLE captures ALTER COLUMN holder SET DEFAULT ''",
+    'ALTER TABLE captures ALTER COLUMN holder TYPE text COLLATE "POSIX"',
+    "ALTER TABLE captures ADD COLUMN more text",
+    "ALTER TABLE captures_3 NO FORCE ROW LEVEL SECURITY",
+    "ALTER TABLE captures DETACH PARTITION captures_3",
+    "ALTER TABLE retries DISABLE ROW LEVEL SECURITY",
+    "ALTER TABLE retries ADD CHECK (seq > 0)",
+    "ALTER TABLE retries ADD CHECK (seq > 0) NOT VALID",
+    "ALTER TABLE retries RENAME CONSTRAINT retries_tries_check TO tries",
+    "ALTER TABLE retries SET (fillfactor = 50)",
+    "ALTER TABLE retries CLUSTER ON retries_pkey",
+    "ALTER TABLE retries OWNER TO postgres",
+    "ALTER TABLE retractions ALTER CONSTRAINT retractions_tenant_id_memory_id_seq_fkey NOT DEFERRABLE",
+    "ALTER TABLE events DISABLE TRIGGER ALL",
+    "CREATE TRIGGER one AFTER INSERT ON events EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    "CREATE RULE one AS ON INSERT TO retries DO ALSO NOTHING",
+    "CREATE INDEX one ON events (tenant_id)",
+    "ALTER INDEX retries_due RENAME TO one",
+    "CREATE STATISTICS one ON tenant_id, seq FROM events",
+    "CREATE TYPE one AS ENUM ('one')",
+    "CREATE SEQUENCE one",
+    "CREATE VIEW one AS SELECT 1",
+    "ALTER POLICY tenant ON retries USING (true)",
+    "ALTER POLICY tenant ON retries TO muniment_jobs",
+    "ALTER POLICY tenant ON retries RENAME TO one",
+    "GRANT UPDATE ON retries TO muniment_jobs",
+    "REVOKE DELETE ON retries FROM muniment_writer",
+    "GRANT SELECT (wrapped) ON audit_keys TO muniment_jobs",
+    "GRANT SELECT ON retries TO muniment_jobs WITH GRANT OPTION",
+    "GRANT CREATE ON SCHEMA muniment TO muniment_jobs",
+    "GRANT EXECUTE ON FUNCTION erase_content TO muniment_jobs",
+    "ALTER FUNCTION erase_content SECURITY INVOKER",
+    "ALTER FUNCTION erase_content RESET search_path",
+    "ALTER FUNCTION erase_content OWNER TO postgres",
+    "CREATE OR REPLACE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN '[]'::jsonb",
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA muniment GRANT SELECT ON TABLES TO muniment_jobs",
+    "COMMENT ON TABLE events IS 'one'",
+    "COMMENT ON COLUMN events.seq IS 'one'",
+    "COMMENT ON FUNCTION erase_content IS 'one'",
+    "COMMENT ON POLICY tenant ON retries IS 'one'",
+    "COMMENT ON CONSTRAINT retries_pkey ON retries IS 'one'",
+    "COMMENT ON SCHEMA muniment IS 'one'",
+)
 
 
 @pytest.fixture
@@ -93,6 +142,15 @@ def test_a_home_of_0_1_0_migrated_step_by_step_equals_a_new_database(server: Tes
         made, migrated = schema(server, new), schema(server, empty)
     assert sorted({*made} ^ {*migrated}) == []
     assert made == migrated and len(made) > 5000
+
+
+def test_what_is_compared_shows_every_change(server: TestServer, fresh_database: str) -> None:
+    with server.connect(fresh_database) as owner:
+        before = read_schema(owner)
+        for change in CHANGES:
+            with owner.transaction(force_rollback=True):
+                owner.execute(change.encode())
+                assert read_schema(owner) != before, change
 
 
 def test_a_new_database_that_fails_half_way_has_nothing(

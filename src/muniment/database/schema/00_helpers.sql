@@ -34,13 +34,23 @@ BEGIN
   PERFORM add_policy(place, policy, 'INSERT', writes => concat_ws(' AND ', mark || ' = muniment.transaction_mark()', nullif(writes, '')));
 END $$;
 
--- Tables that hold content or keys are divided by tenant into eight partitions, so that a purge rewrites one partition and
--- not the whole table (ERA-3). A partition has no policy: its rows are reached only through the table.
-CREATE FUNCTION divide_by_tenant(place text) RETURNS void LANGUAGE plpgsql AS $$
+-- Columns with content, keys or hashes of them: the planner keeps no samples of them, which no erasure would reach (ERA-1).
+CREATE FUNCTION no_samples(place text, VARIADIC columns text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE one text;
+BEGIN
+  FOREACH one IN ARRAY columns LOOP
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN %I SET STATISTICS 0', place, one);
+  END LOOP;
+END $$;
+
+-- Tables that hold content or keys (in these columns) are divided by tenant into eight partitions, so that a purge rewrites one
+-- partition and not the whole table (ERA-3). A partition has no policy: its rows are reached only through the table.
+CREATE FUNCTION divide_by_tenant(place text, VARIADIC content text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   FOR n IN 0..7 LOOP
     EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 8, REMAINDER %s)', place || '_' || n, place, n);
   END LOOP;
+  PERFORM no_samples(place, VARIADIC content);
 END $$;
 
 -- A foreign key between two divided tables, from each partition to that of the same remainder (ADR 47): the tenant is the
@@ -51,14 +61,5 @@ BEGIN
   FOR n IN 0..7 LOOP
     EXECUTE format('ALTER TABLE %I ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %I (%s) %s', place || '_' || n,
       place || '_' || replace(columns, ', ', '_') || '_fkey', columns, parent || '_' || n, parent_columns, action);
-  END LOOP;
-END $$;
-
--- Columns with content, keys or hashes of them: the planner keeps no samples of them, which an erasure would not reach (ERA-1).
-CREATE FUNCTION no_samples(place text, VARIADIC columns text[]) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE one text;
-BEGIN
-  FOREACH one IN ARRAY columns LOOP
-    EXECUTE format('ALTER TABLE %I ALTER COLUMN %I SET STATISTICS 0', place, one);
   END LOOP;
 END $$;

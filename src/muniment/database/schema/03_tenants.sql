@@ -28,10 +28,6 @@ CREATE TABLE tenants (
   tenant_id  text COLLATE "C" PRIMARY KEY CHECK (tenant_id <> ''),
   created_at timestamptz NOT NULL
 );
-SELECT add_policy('tenants', 'tenant', 'INSERT');
-CREATE POLICY every_tenant ON tenants FOR SELECT TO muniment_jobs USING (true);
-GRANT INSERT ON tenants TO muniment_writer;
-GRANT SELECT ON tenants TO muniment_jobs;
 
 -- The tenant's key, wrapped by the master key. Content is sealed under subjects' keys, those are wrapped by this one (ERA-1).
 -- The writer gives a tenant its first key; later versions come by rotation (ERA-4).
@@ -42,10 +38,6 @@ CREATE TABLE tenant_keys (
   created_at timestamptz NOT NULL,
   PRIMARY KEY (tenant_id, version)
 );
-SELECT no_samples('tenant_keys', 'wrapped');
-SELECT add_policy('tenant_keys', 'first_key', 'INSERT', writes => 'version = 1', login => 'writer', kind => 'RESTRICTIVE');
-GRANT SELECT, INSERT ON tenant_keys TO muniment_writer, muniment_privacy;
-GRANT SELECT ON tenant_keys TO muniment_recall, muniment_auditor;
 
 -- One data key per holder: a CEID, '@user', or '*' for the tenant itself; null once it is destroyed (ERA-2). A share lock on the
 -- row holds off a revocation or an erasure (PRO-7); the column `lock` cannot change and only carries the right to lock.
@@ -59,11 +51,7 @@ CREATE TABLE subjects (
   PRIMARY KEY (tenant_id, holder),
   FOREIGN KEY (tenant_id, key_version) REFERENCES tenant_keys (tenant_id, version)
 ) PARTITION BY HASH (tenant_id);
-SELECT divide_by_tenant('subjects');
-SELECT no_samples('subjects', 'wrapped_key');
-GRANT SELECT, INSERT, UPDATE (lock) ON subjects TO muniment_writer, muniment_privacy;
-GRANT SELECT ON subjects TO muniment_recall, muniment_auditor;
-GRANT SELECT (tenant_id, holder), UPDATE (lock) ON subjects TO muniment_jobs;
+SELECT divide_by_tenant('subjects', 'wrapped_key');
 
 -- The tenant's clock: its row is the last lock before a commit, so that numbers follow the order of commits (AUD-1). The jobs
 -- see the clocks of all tenants, to know where work waits.
@@ -73,11 +61,6 @@ CREATE TABLE tenant_clock (
   at        timestamptz CHECK (isfinite(at)),
   prev_at   timestamptz
 ) WITH (fillfactor = 10);
-SELECT add_policy('tenant_clock', 'tenant', 'ALL',
-  writes => $$coalesce(at, '-infinity') <= coalesce(statement_timestamp() + muniment.clock_bound(), 'infinity')$$);
-CREATE POLICY every_tenant ON tenant_clock FOR SELECT TO muniment_jobs USING (true);
-GRANT SELECT, INSERT, UPDATE (seq, at, prev_at) ON tenant_clock TO muniment_writer, muniment_privacy, muniment_jobs;
-GRANT SELECT ON tenant_clock TO muniment_recall, muniment_auditor;
 
 -- Every number that was taken. Each continues the one before it, cannot be earlier, and belongs to the transaction that took
 -- it. What carries (seq, at, txid) of a tick by foreign key can therefore not be dated back. `reset` is the number itself
@@ -99,10 +82,6 @@ CREATE TABLE ticks (
   CONSTRAINT ticks_reset CHECK (reset IS NULL OR (reset = seq AND prev_at IS NOT NULL)),
   FOREIGN KEY (tenant_id, prev_seq, prev_at) REFERENCES ticks (tenant_id, seq, at)
 );
-SELECT rows_of_transaction('ticks', 'tenant_tick',
-  writes => $$at <= coalesce(statement_timestamp() + muniment.clock_bound(), 'infinity')$$);
-GRANT SELECT, INSERT ON ticks TO muniment_writer, muniment_privacy, muniment_jobs;
-GRANT SELECT ON ticks TO muniment_recall, muniment_auditor;
 
 -- That an admin brought a tenant's clock back (AUD-5): only from a clock that is ahead of the database's, and to the database's
 -- own time; where there is no bound, to any earlier one.
@@ -121,11 +100,32 @@ CREATE TABLE clock_resets (
 );
 ALTER TABLE ticks ADD CONSTRAINT ticks_reset_recorded FOREIGN KEY (tenant_id, reset, at, prev_at)
   REFERENCES clock_resets (tenant_id, seq, at, prev_at) DEFERRABLE INITIALLY DEFERRED;
+
+-- No samples of content and keys.
+SELECT no_samples('tenant_keys', 'wrapped');
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_tenant('tenant_keys', 'subjects');
+SELECT add_policy('tenants', 'tenant', 'INSERT');
+CREATE POLICY every_tenant ON tenants FOR SELECT TO muniment_jobs USING (true);
+SELECT add_policy('tenant_keys', 'first_key', 'INSERT', writes => 'version = 1', login => 'writer', kind => 'RESTRICTIVE');
+SELECT add_policy('tenant_clock', 'tenant', 'ALL',
+  writes => $$coalesce(at, '-infinity') <= coalesce(statement_timestamp() + muniment.clock_bound(), 'infinity')$$);
+CREATE POLICY every_tenant ON tenant_clock FOR SELECT TO muniment_jobs USING (true);
+SELECT rows_of_transaction('ticks', 'tenant_tick',
+  writes => $$at <= coalesce(statement_timestamp() + muniment.clock_bound(), 'infinity')$$);
 SELECT rows_of_transaction('clock_resets', 'tenant_reset', writes => $$
   prev_at > CASE WHEN muniment.clock_bound() IS NULL THEN '-infinity' ELSE statement_timestamp() END
   AND at >= coalesce(statement_timestamp() - muniment.clock_bound(), '-infinity')
   AND at <= coalesce(statement_timestamp() + muniment.clock_bound(), 'infinity')$$);
-GRANT SELECT, INSERT ON clock_resets TO muniment_writer;
-GRANT SELECT ON clock_resets TO muniment_recall, muniment_auditor;
 
-SELECT rows_of_tenant('tenant_keys', 'subjects');
+-- Who may do what.
+GRANT INSERT ON tenants TO muniment_writer;
+GRANT SELECT, INSERT ON tenant_keys, ticks, clock_resets TO muniment_writer;
+GRANT SELECT ON tenant_keys, subjects, tenant_clock, ticks, clock_resets TO muniment_recall, muniment_auditor;
+GRANT SELECT, INSERT ON tenant_keys, ticks TO muniment_privacy;
+GRANT SELECT, INSERT ON ticks TO muniment_jobs;
+GRANT SELECT ON tenants TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (lock) ON subjects TO muniment_writer, muniment_privacy;
+GRANT SELECT (tenant_id, holder), UPDATE (lock) ON subjects TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (seq, at, prev_at) ON tenant_clock TO muniment_writer, muniment_privacy, muniment_jobs;

@@ -20,9 +20,6 @@ CREATE TABLE events (
 -- Denied attempts (AUD-3) are few among all events, and are what is looked for first.
 CREATE INDEX events_of_security ON events (tenant_id, seq, n) WHERE type = 'memory.security';
 CREATE INDEX events_with_rows ON events (tenant_id, seq, n) WHERE rows IS NOT NULL;
-SELECT rows_of_transaction('events', 'tenant_emit');
-GRANT SELECT, INSERT ON events TO muniment_writer, muniment_privacy, muniment_jobs;
-GRANT SELECT ON events TO muniment_auditor;
 
 -- The key of those digests, wrapped by the tenant's key. It is never destroyed: no erasure names it, and no version of the
 -- tenant's key that it is wrapped under can be dropped. Logins that write no rows with an event do not read it; the jobs
@@ -35,10 +32,6 @@ CREATE TABLE audit_keys (
   PRIMARY KEY (tenant_id),
   FOREIGN KEY (tenant_id, key_version) REFERENCES tenant_keys (tenant_id, version)
 );
-SELECT no_samples('audit_keys', 'wrapped');
-GRANT SELECT, INSERT ON audit_keys TO muniment_writer;
-GRANT SELECT ON audit_keys TO muniment_auditor, muniment_privacy;
-GRANT SELECT (tenant_id, created_at) ON audit_keys TO muniment_jobs;
 
 -- Events sealed in batches, each of which continues the one before it (AUD-2). `leaves` has place and hash of every event;
 -- `root` is their Merkle root, `hash` covers it with all that stands beside it and with the batch before, `seal` is keyed: who
@@ -77,7 +70,18 @@ CREATE TABLE chain_batches (
     REFERENCES chain_batches (tenant_id, number, hash, last_seq, last_n),
   FOREIGN KEY (tenant_id, last_seq, last_n) REFERENCES events (tenant_id, seq, n)
 );
-GRANT SELECT ON chain_batches TO muniment_auditor;
-GRANT SELECT, INSERT ON chain_batches TO muniment_jobs;
 
+-- No samples of content and keys.
+SELECT no_samples('audit_keys', 'wrapped');
+
+-- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('audit_keys', 'chain_batches');
+SELECT rows_of_transaction('events', 'tenant_emit');
+
+-- Who may do what.
+GRANT SELECT, INSERT ON events, audit_keys TO muniment_writer;
+GRANT SELECT ON events, audit_keys, chain_batches TO muniment_auditor;
+GRANT SELECT, INSERT ON events TO muniment_privacy;
+GRANT SELECT ON audit_keys TO muniment_privacy;
+GRANT SELECT, INSERT ON events, chain_batches TO muniment_jobs;
+GRANT SELECT (tenant_id, created_at) ON audit_keys TO muniment_jobs;

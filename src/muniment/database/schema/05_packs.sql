@@ -21,11 +21,6 @@ CREATE TABLE packs (
   CHECK (pack = pack_id || '@' || version),
   CHECK ((retired_at IS NULL) = (retired_by IS NULL))
 );
-SELECT add_policy('packs', 'tenant_read', 'SELECT');
-SELECT add_policy('packs', 'tenant_register', 'INSERT', writes => 'retired_at IS NULL');
-SELECT add_policy('packs', 'tenant_retire', 'UPDATE', sees => 'retired_at IS NULL', writes => 'retired_at IS NOT NULL', login => 'writer');
-GRANT SELECT, INSERT, UPDATE (retired_at, retired_by) ON packs TO muniment_writer;
-GRANT SELECT ON packs TO muniment_recall, muniment_auditor, muniment_privacy, muniment_jobs;
 
 -- The labels of a pack stand beside it, so that a memory's `sensitive` is what the pack says of its label, by foreign key.
 CREATE TABLE pack_labels (
@@ -38,9 +33,6 @@ CREATE TABLE pack_labels (
   UNIQUE (tenant_id, pack, label, sensitive),
   FOREIGN KEY (tenant_id, pack) REFERENCES packs (tenant_id, pack)
 );
-SELECT rows_of_tenant('pack_labels');
-GRANT SELECT, INSERT ON pack_labels TO muniment_writer;
-GRANT SELECT ON pack_labels TO muniment_recall, muniment_auditor;
 
 -- Every activation. Each follows the one before it: `previous_seq` is unique, so that of two activations at once one
 -- wins, the first one of a tenant included. `second_person` says that PAC-5 requires somebody other than who registered
@@ -70,9 +62,6 @@ CREATE TABLE pack_activations (
   CONSTRAINT pack_activations_second_person CHECK (
     NOT second_person OR (by_kind = 'operator' AND NOT muniment.is_among(activated_by, ARRAY[registered_by])))
 );
-SELECT rows_of_transaction('pack_activations', 'tenant_activate');
-GRANT SELECT, INSERT ON pack_activations TO muniment_writer;
-GRANT SELECT ON pack_activations TO muniment_recall, muniment_auditor, muniment_privacy, muniment_jobs;
 
 -- The activation in force: one row for each tenant. What decides under a pack reads it in share mode, `activate` takes
 -- it exclusively (PAC-9). It can only be moved to an activation of the same transaction, and a retired pack cannot
@@ -87,11 +76,23 @@ CREATE TABLE packs_in_force (
   FOREIGN KEY (tenant_id, seq, pack, txid) REFERENCES pack_activations (tenant_id, seq, pack, txid),
   FOREIGN KEY (tenant_id, pack, usable) REFERENCES packs (tenant_id, pack, usable)
 );
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_tenant('pack_labels');
+SELECT add_policy('packs', 'tenant_read', 'SELECT');
+SELECT add_policy('packs', 'tenant_register', 'INSERT', writes => 'retired_at IS NULL');
+SELECT add_policy('packs', 'tenant_retire', 'UPDATE', sees => 'retired_at IS NULL', writes => 'retired_at IS NOT NULL', login => 'writer');
+SELECT rows_of_transaction('pack_activations', 'tenant_activate');
 SELECT rows_of_transaction('packs_in_force', 'tenant_first');
 SELECT add_policy('packs_in_force', 'tenant_move', 'UPDATE', writes => 'txid = muniment.transaction_mark()', login => 'writer');
 -- The jobs and the officer may lock the row and not change it.
 CREATE POLICY tenant_hold ON packs_in_force FOR UPDATE TO muniment_jobs, muniment_privacy
   USING (tenant_id = current_setting('muniment.tenant', true)) WITH CHECK (false);
+
+-- Who may do what.
+GRANT SELECT, INSERT ON pack_labels, pack_activations TO muniment_writer;
+GRANT SELECT ON packs, pack_labels, pack_activations, packs_in_force TO muniment_recall, muniment_auditor;
+GRANT SELECT ON packs, pack_activations TO muniment_privacy, muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (retired_at, retired_by) ON packs TO muniment_writer;
 GRANT SELECT, INSERT, UPDATE (seq, pack, txid) ON packs_in_force TO muniment_writer;
-GRANT SELECT ON packs_in_force TO muniment_recall, muniment_auditor;
 GRANT SELECT, UPDATE (lock) ON packs_in_force TO muniment_privacy, muniment_jobs;

@@ -35,19 +35,6 @@ CREATE TABLE api_keys (
     OR ('agent' = ANY (roles) AND NOT roles && ARRAY['reviewer', 'correction_writer', 'privacy_officer', 'auditor', 'admin'])),
   CONSTRAINT api_keys_of_end_users CHECK (kind <> 'end_user' OR user_id = principal_id OR revoked_at IS NOT NULL)
 );
-SELECT no_samples('api_keys', 'digest', 'label');
-SELECT add_policy('api_keys', 'tenant_read', 'SELECT');
-SELECT add_policy('api_keys', 'tenant_add', 'INSERT', writes => 'revoked_at IS NULL');
--- What was revoked stays so.
-SELECT add_policy('api_keys', 'until_revoked', 'UPDATE', sees => 'revoked_at IS NULL', login => 'writer');
--- An erasure forgets the user, and only of a key that is revoked: without its user a live one would reach further. Once.
-SELECT add_policy('api_keys', 'forget_user', 'UPDATE', sees => 'user_id IS NOT NULL',
-  writes => 'user_id IS NULL AND label IS NULL AND revoked_at IS NOT NULL', login => 'privacy');
--- Whoever presents a key is looked up as recall: a tenant that writes much is not slower to be let in.
-GRANT SELECT, INSERT, UPDATE (last_used_at, revoked_at, revoked_by) ON api_keys TO muniment_writer;
-GRANT SELECT (tenant_id, key_id, digest, principal_id, kind, roles, user_id, clearance, expires_at, last_used_at, revoked_at, tools, channels, packs) ON api_keys TO muniment_recall;
-GRANT SELECT (tenant_id, key_id, label, principal_id, kind, roles, user_id, clearance, created_at, created_by, expires_at, last_used_at, revoked_at, revoked_by, tools, channels, packs) ON api_keys TO muniment_auditor;
-GRANT SELECT (tenant_id, key_id, user_id, revoked_at, revoked_by), UPDATE (label, user_id, revoked_at, revoked_by) ON api_keys TO muniment_privacy;
 
 -- That a request was made under a key of its caller's, in the transaction of what it asked for, and what was answered.
 -- `key` and `fingerprint` are keyed digests of the caller's key and of what was asked; neither can be told from them.
@@ -66,12 +53,30 @@ CREATE TABLE requests (
   CONSTRAINT requests_once PRIMARY KEY (tenant_id, principal, key)
 );
 CREATE INDEX requests_by_time ON requests (tenant_id, at);
+
+-- No samples of content and keys.
+SELECT no_samples('api_keys', 'digest', 'label');
 SELECT no_samples('requests', 'answer');
+
+-- Which rows a transaction sees and writes.
+SELECT add_policy('api_keys', 'tenant_read', 'SELECT');
+SELECT add_policy('api_keys', 'tenant_add', 'INSERT', writes => 'revoked_at IS NULL');
+-- What was revoked stays so.
+SELECT add_policy('api_keys', 'until_revoked', 'UPDATE', sees => 'revoked_at IS NULL', login => 'writer');
+-- An erasure forgets the user, and only of a key that is revoked: without its user a live one would reach further. Once.
+SELECT add_policy('api_keys', 'forget_user', 'UPDATE', sees => 'user_id IS NOT NULL',
+  writes => 'user_id IS NULL AND label IS NULL AND revoked_at IS NOT NULL', login => 'privacy');
 SELECT add_policy('requests', 'tenant_read', 'SELECT');
 SELECT add_policy('requests', 'claim', 'INSERT', writes => 'status IS NULL AND NOT closed');
 SELECT add_policy('requests', 'answer_once', 'UPDATE', sees => 'status IS NULL AND NOT closed', writes => 'status IS NOT NULL', login => 'writer');
 SELECT add_policy('requests', 'close_once', 'UPDATE', sees => 'NOT closed', writes => 'closed AND answer IS NULL', login => 'privacy');
 SELECT add_policy('requests', 'outlived', 'DELETE', login => 'jobs');
+
+-- Who may do what. Whoever presents a key is looked up as recall: a tenant that writes much is not slower to be let in.
+GRANT SELECT, INSERT, UPDATE (last_used_at, revoked_at, revoked_by) ON api_keys TO muniment_writer;
+GRANT SELECT (tenant_id, key_id, digest, principal_id, kind, roles, user_id, clearance, expires_at, last_used_at, revoked_at, tools, channels, packs) ON api_keys TO muniment_recall;
+GRANT SELECT (tenant_id, key_id, label, principal_id, kind, roles, user_id, clearance, created_at, created_by, expires_at, last_used_at, revoked_at, revoked_by, tools, channels, packs) ON api_keys TO muniment_auditor;
+GRANT SELECT (tenant_id, key_id, user_id, revoked_at, revoked_by), UPDATE (label, user_id, revoked_at, revoked_by) ON api_keys TO muniment_privacy;
 GRANT SELECT, INSERT, UPDATE (status, answer) ON requests TO muniment_writer;
 GRANT SELECT (tenant_id, key, closed), INSERT, UPDATE (answer, closed) ON requests TO muniment_privacy;
 GRANT SELECT (tenant_id, at), DELETE ON requests TO muniment_jobs;

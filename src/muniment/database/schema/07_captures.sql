@@ -37,10 +37,7 @@ CREATE TABLE captures (
     OR (vouched = 'user' AND (kind = 'message' OR source = 'end_user') AND (origin IS NULL OR NOT starts_with(origin, 'tool:')))
     OR (origin IS NOT NULL AND vouched = origin AND starts_with(origin, 'tool:') AND length(origin) > 5))
 ) PARTITION BY HASH (tenant_id);
-SELECT divide_by_tenant('captures');
-SELECT no_samples('captures', 'content');
-GRANT SELECT, INSERT ON captures TO muniment_writer;
-GRANT SELECT ON captures TO muniment_auditor;
+SELECT divide_by_tenant('captures', 'content');
 
 -- Keys under which captures were made, each its principal's own (CAP-4, CAP-12). Outlives the capture it names. `digest` is
 -- keyed with the holder's data key. A principal of '' is from a home of 0.1.0 where it is not known any more.
@@ -53,9 +50,6 @@ CREATE TABLE idempotency_keys (
   principal      text COLLATE "C" NOT NULL,
   PRIMARY KEY (tenant_id, key, principal, principal_kind)
 );
-SELECT add_policy('idempotency_keys', 'tenant', 'ALL', writes => $$principal <> '' AND principal_kind <> ''$$);
-GRANT SELECT, INSERT ON idempotency_keys TO muniment_writer;
-GRANT SELECT ON idempotency_keys TO muniment_auditor;
 
 -- The entities that facts of a capture named, where neither the capture's row nor a candidate's says so: the entity of a fact
 -- that is not the capture's subject, and entities that stand in a value (ERA-5). A value is content: such a name is kept as a
@@ -70,7 +64,12 @@ CREATE TABLE capture_names (
   PRIMARY KEY (tenant_id, capture_id, candidate_id, name)
 );
 CREATE INDEX capture_names_by_name ON capture_names (tenant_id, name);
-GRANT SELECT, INSERT ON capture_names TO muniment_writer;
-GRANT SELECT ON capture_names TO muniment_auditor, muniment_privacy, muniment_jobs;
 
+-- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('captures', 'capture_names');
+SELECT add_policy('idempotency_keys', 'tenant', 'ALL', writes => $$principal <> '' AND principal_kind <> ''$$);
+
+-- Who may do what.
+GRANT SELECT, INSERT ON captures, idempotency_keys, capture_names TO muniment_writer;
+GRANT SELECT ON captures, idempotency_keys, capture_names TO muniment_auditor;
+GRANT SELECT ON capture_names TO muniment_privacy, muniment_jobs;

@@ -33,11 +33,6 @@ CREATE TABLE consents (
 );
 CREATE INDEX consents_by_subject ON consents (tenant_id, subject);
 CREATE INDEX consents_by_root ON consents (tenant_id, root_id);
-SELECT no_samples('consents', 'evidence');
-SELECT rows_of_transaction('consents', 'tenant_record');
-SELECT add_policy('consents', 'blank', 'UPDATE', login => 'owner');
-GRANT SELECT ON consents TO muniment_writer, muniment_recall, muniment_auditor, muniment_jobs;
-GRANT SELECT, INSERT ON consents TO muniment_privacy;
 
 -- That the memories of an ended consent were taken away: once per unbroken chain of consents (CON-4).
 CREATE TABLE consent_sweeps (
@@ -51,6 +46,19 @@ CREATE TABLE consent_sweeps (
   FOREIGN KEY (tenant_id, root_id, root_id) REFERENCES consents (tenant_id, consent_id, root_id),
   FOREIGN KEY (tenant_id, seq, swept_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
+
+-- No samples of content and keys.
+SELECT no_samples('consents', 'evidence');
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_transaction('consents', 'tenant_record');
+-- An erasure blanks content as the owner (`erase_content`).
+SELECT add_policy('consents', 'blank', 'UPDATE', login => 'owner');
 SELECT rows_of_transaction('consent_sweeps', 'tenant_sweep');
-GRANT SELECT ON consent_sweeps TO muniment_writer, muniment_auditor, muniment_privacy;
+
+-- Who may do what.
+GRANT SELECT ON consents, consent_sweeps TO muniment_writer, muniment_auditor;
+GRANT SELECT ON consents TO muniment_recall, muniment_jobs;
+GRANT SELECT, INSERT ON consents TO muniment_privacy;
+GRANT SELECT ON consent_sweeps TO muniment_privacy;
 GRANT SELECT, INSERT ON consent_sweeps TO muniment_jobs;

@@ -10,9 +10,6 @@ CREATE TABLE cursors (
   at         timestamptz,
   PRIMARY KEY (tenant_id, name)
 );
-GRANT SELECT, INSERT, UPDATE (seq, capture_id) ON cursors TO muniment_writer;
-GRANT SELECT ON cursors TO muniment_auditor;
-GRANT SELECT, INSERT, UPDATE (at) ON cursors TO muniment_jobs;
 
 -- Who asked for which further consolidation of a capture, and why. The key settles who is first; a row is written once.
 CREATE TABLE reruns (
@@ -27,9 +24,6 @@ CREATE TABLE reruns (
   PRIMARY KEY (tenant_id, capture_id, number),
   FOREIGN KEY (tenant_id, seq, ordered_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
-SELECT rows_of_transaction('reruns', 'tenant_rerun');
-GRANT SELECT, INSERT ON reruns TO muniment_writer;
-GRANT SELECT ON reruns TO muniment_auditor;
 
 -- That a capture was consolidated: whoever inserts the row does the work, in the same transaction. Each consolidation has a
 -- number and happens once; all but the first need a row in `reruns` (`ordered` is null for the first).
@@ -42,8 +36,6 @@ CREATE TABLE consolidations (
   PRIMARY KEY (tenant_id, capture_id, number),
   CONSTRAINT consolidations_ordered FOREIGN KEY (tenant_id, capture_id, ordered) REFERENCES reruns (tenant_id, capture_id, number)
 );
-GRANT SELECT, INSERT ON consolidations TO muniment_writer;
-GRANT SELECT ON consolidations TO muniment_auditor, muniment_jobs;
 
 -- Captures that could not be consolidated: tried again later, parked in the end (CAN-3). Work in hand, not a record: the row
 -- goes when the capture is done. Those behind it that concern the same holder wait with it, so that order holds.
@@ -60,8 +52,6 @@ CREATE TABLE retries (
   PRIMARY KEY (tenant_id, capture_id)
 );
 CREATE INDEX retries_due ON retries (tenant_id, seq, capture_id) WHERE parked_at IS NULL;
-GRANT SELECT, INSERT, UPDATE (tries, next_at, error, parked_at), DELETE ON retries TO muniment_writer;
-GRANT SELECT ON retries TO muniment_auditor, muniment_jobs;
 
 -- What a language model answered about a capture, sealed: asked once, the same ever after (CAN-2).
 CREATE TABLE extractions (
@@ -74,10 +64,7 @@ CREATE TABLE extractions (
   PRIMARY KEY (tenant_id, capture_id, extractor)
 ) PARTITION BY HASH (tenant_id);
 CREATE INDEX extractions_by_time ON extractions (tenant_id, extractor, at);
-SELECT divide_by_tenant('extractions');
-SELECT no_samples('extractions', 'answer');
-GRANT SELECT, INSERT ON extractions TO muniment_writer;
-GRANT SELECT ON extractions TO muniment_auditor;
+SELECT divide_by_tenant('extractions', 'answer');
 
 -- How often a model was asked on a day; asking counts, whatever is answered.
 CREATE TABLE model_calls (
@@ -87,8 +74,6 @@ CREATE TABLE model_calls (
   calls     int NOT NULL CHECK (calls > 0),
   PRIMARY KEY (tenant_id, extractor, day)
 );
-GRANT SELECT, INSERT, UPDATE (calls) ON model_calls TO muniment_writer;
-GRANT SELECT ON model_calls TO muniment_auditor;
 
 -- What a source's confidence was worth, from people's verdicts (CAN-6): [[raw, estimate, verdicts, approved], ...] rising.
 CREATE TABLE calibrations (
@@ -105,9 +90,6 @@ CREATE TABLE calibrations (
   UNIQUE (tenant_id, source, seq),
   FOREIGN KEY (tenant_id, seq, calibrated_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
-SELECT rows_of_transaction('calibrations', 'tenant_calibrate');
-GRANT SELECT ON calibrations TO muniment_writer, muniment_auditor;
-GRANT SELECT, INSERT ON calibrations TO muniment_jobs;
 
 -- The gates that every new candidate must have passed, in order (CAN-4). `migrate` replaces the body with the program's own
 -- list, so a new gate needs no change of the schema; until it has, no candidate can be written.
@@ -177,19 +159,31 @@ CREATE TABLE candidates (
 -- By which a capture that leaves lets go of its candidates.
 CREATE INDEX candidates_by_live_capture ON candidates (tenant_id, live_capture_id) WHERE live_capture_id IS NOT NULL;
 CREATE UNIQUE INDEX candidates_one_fact ON candidates (tenant_id, fact) WHERE fact IS NOT NULL;
-SELECT divide_by_tenant('candidates');
+SELECT divide_by_tenant('candidates', 'content', 'fact');
 SELECT key_between_partitions('candidates', 'tenant_id, capture_seq, live_capture_id, author',
   'captures', 'tenant_id, seq, capture_id, author', 'ON DELETE SET NULL (live_capture_id)');
 SELECT key_between_partitions('candidates', 'tenant_id, edits, prior_editors', 'candidates', 'tenant_id, candidate_id, editors');
-SELECT no_samples('candidates', 'content', 'fact');
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_tenant('cursors', 'consolidations', 'retries', 'extractions', 'model_calls');
+SELECT rows_of_transaction('reruns', 'tenant_rerun');
+SELECT rows_of_transaction('calibrations', 'tenant_calibrate');
 SELECT add_policy('candidates', 'tenant_read', 'SELECT');
 -- The gates are checked when a candidate is written and never later: older ones had other gates, and an erasure blanks them.
 SELECT add_policy('candidates', 'tenant_insert', 'INSERT',
   writes => $$live_capture_id = capture_id AND jsonb_path_query_array(gates, '$[*].gate') = required_gates()$$);
+-- An erasure blanks content as the owner (`erase_content`).
 SELECT add_policy('candidates', 'blank', 'UPDATE', login => 'owner');
-GRANT SELECT, INSERT ON candidates TO muniment_writer;
-GRANT SELECT ON candidates TO muniment_auditor;
+
+-- Who may do what.
+GRANT SELECT, INSERT ON reruns, consolidations, extractions, candidates TO muniment_writer;
+GRANT SELECT ON calibrations TO muniment_writer;
+GRANT SELECT ON cursors, reruns, consolidations, retries, extractions, model_calls, calibrations, candidates TO muniment_auditor;
+GRANT SELECT, INSERT ON calibrations TO muniment_jobs;
+GRANT SELECT ON consolidations, retries TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (seq, capture_id) ON cursors TO muniment_writer;
+GRANT SELECT, INSERT, UPDATE (at) ON cursors TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (tries, next_at, error, parked_at), DELETE ON retries TO muniment_writer;
+GRANT SELECT, INSERT, UPDATE (calls) ON model_calls TO muniment_writer;
 GRANT SELECT (tenant_id, candidate_id, capture_id, entity, holder, subject, user_id) ON candidates TO muniment_privacy;
 GRANT SELECT (tenant_id, candidate_id, capture_id, entity, raw_confidence, claimed_by) ON candidates TO muniment_jobs;
-
-SELECT rows_of_tenant('cursors', 'consolidations', 'retries', 'extractions', 'model_calls');

@@ -41,10 +41,6 @@ CREATE INDEX proposals_by_due ON proposals (tenant_id, due_at, proposal_id);
 CREATE INDEX proposals_by_run ON proposals (tenant_id, run_id, seq) WHERE run_id IS NOT NULL;
 -- Proposals that policy may promote alone, in the order of their commits.
 CREATE INDEX proposals_by_policy ON proposals (tenant_id, seq, proposal_id) WHERE auto_eligible;
-GRANT SELECT, INSERT, UPDATE (lock) ON proposals TO muniment_writer;
-GRANT SELECT ON proposals TO muniment_auditor;
-GRANT SELECT (tenant_id, proposal_id, candidate_id, pack) ON proposals TO muniment_privacy;
-GRANT SELECT (tenant_id, proposal_id, candidate_id, class, enqueued_at, due_at, pack, edit_of, audits) ON proposals TO muniment_jobs;
 
 -- Who decided what, when, and sealed (`remark`) why. One final verdict per proposal: of two operators at once one wins (REV-5).
 -- A rejection can be lifted, once, by a named person (REV-6). `cause` is why a proposal is held or ended, in one word that a
@@ -81,15 +77,6 @@ CREATE UNIQUE INDEX verdicts_one_final ON verdicts (tenant_id, proposal_id)
 CREATE UNIQUE INDEX verdicts_one_lift ON verdicts (tenant_id, proposal_id) WHERE action = 'lift';
 CREATE INDEX verdicts_by_proposal ON verdicts (tenant_id, proposal_id, seq);
 CREATE INDEX verdicts_by_memory ON verdicts (tenant_id, memory_id) WHERE action = 'duplicate';
-SELECT no_samples('verdicts', 'remark');
-SELECT rows_of_transaction('verdicts', 'tenant_decide');
--- An erasure ends what still waits in the queue, and does nothing else there.
-SELECT add_policy('verdicts', 'officer_withdraw', 'INSERT', writes => $$action = 'withdraw'$$, login => 'privacy', kind => 'RESTRICTIVE');
-SELECT add_policy('verdicts', 'blank', 'UPDATE', login => 'owner');
-GRANT SELECT, INSERT ON verdicts TO muniment_writer;
-GRANT SELECT ON verdicts TO muniment_auditor;
-GRANT SELECT (tenant_id, proposal_id, action), INSERT ON verdicts TO muniment_privacy;
-GRANT SELECT (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at) ON verdicts TO muniment_jobs;
 
 -- What a rejected fact is found by (REV-6): keyed hashes of its fingerprint and of its place among texts, never the text.
 -- A backtest asks, as the auditor, whether a candidate was rejected before.
@@ -100,8 +87,6 @@ CREATE TABLE rejection_marks (
   PRIMARY KEY (tenant_id, mark, proposal_id),
   FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id)
 );
-GRANT SELECT, INSERT ON rejection_marks TO muniment_writer;
-GRANT SELECT ON rejection_marks TO muniment_auditor;
 
 -- What a gate refused, without its content (CAN-5). `rejection` is the rejected proposal that the refusal follows.
 CREATE TABLE refusals (
@@ -119,8 +104,6 @@ CREATE TABLE refusals (
   FOREIGN KEY (tenant_id, rejection) REFERENCES proposals (tenant_id, proposal_id)
 );
 CREATE INDEX refusals_by_time ON refusals (tenant_id, seq, capture_id, ordinal);
-GRANT SELECT, INSERT ON refusals TO muniment_writer;
-GRANT SELECT ON refusals TO muniment_auditor;
 
 -- Whether policy may promote a class alone: the last row of a class counts. Jobs may only open it, people only close it (JOB-6).
 CREATE TABLE breakers (
@@ -138,11 +121,6 @@ CREATE TABLE breakers (
   FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
   CHECK (open = (by = 'auto'))
 );
-SELECT rows_of_transaction('breakers', 'tenant_switch');
-SELECT add_policy('breakers', 'jobs_open', 'INSERT', writes => 'open', login => 'jobs', kind => 'RESTRICTIVE');
-SELECT add_policy('breakers', 'people_close', 'INSERT', writes => 'NOT open', login => 'writer', kind => 'RESTRICTIVE');
-GRANT SELECT, INSERT ON breakers TO muniment_writer, muniment_jobs;
-GRANT SELECT ON breakers TO muniment_auditor;
 
 -- Who looks at which proposal, since when, and when they were last seen to. No verdict: nothing rests on it, and it is
 -- forgotten once they look no more.
@@ -156,7 +134,29 @@ CREATE TABLE attendances (
   FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id)
 );
 CREATE INDEX attendances_by_time ON attendances (tenant_id, at);
+
+-- No samples of content and keys.
+SELECT no_samples('verdicts', 'remark');
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_tenant('proposals', 'rejection_marks', 'refusals', 'attendances');
+SELECT rows_of_transaction('verdicts', 'tenant_decide');
+-- An erasure ends what still waits in the queue, and does nothing else there.
+SELECT add_policy('verdicts', 'officer_withdraw', 'INSERT', writes => $$action = 'withdraw'$$, login => 'privacy', kind => 'RESTRICTIVE');
+-- An erasure blanks content as the owner (`erase_content`).
+SELECT add_policy('verdicts', 'blank', 'UPDATE', login => 'owner');
+SELECT rows_of_transaction('breakers', 'tenant_switch');
+SELECT add_policy('breakers', 'jobs_open', 'INSERT', writes => 'open', login => 'jobs', kind => 'RESTRICTIVE');
+SELECT add_policy('breakers', 'people_close', 'INSERT', writes => 'NOT open', login => 'writer', kind => 'RESTRICTIVE');
+
+-- Who may do what.
+GRANT SELECT, INSERT ON verdicts, rejection_marks, refusals, breakers TO muniment_writer;
+GRANT SELECT ON proposals, verdicts, rejection_marks, refusals, breakers TO muniment_auditor;
+GRANT SELECT, INSERT ON breakers TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (lock) ON proposals TO muniment_writer;
+GRANT SELECT (tenant_id, proposal_id, candidate_id, pack) ON proposals TO muniment_privacy;
+GRANT SELECT (tenant_id, proposal_id, candidate_id, class, enqueued_at, due_at, pack, edit_of, audits) ON proposals TO muniment_jobs;
+GRANT SELECT (tenant_id, proposal_id, action), INSERT ON verdicts TO muniment_privacy;
+GRANT SELECT (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at) ON verdicts TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (since, at) ON attendances TO muniment_writer;
 GRANT SELECT (tenant_id, at), DELETE ON attendances TO muniment_jobs;
-
-SELECT rows_of_tenant('proposals', 'rejection_marks', 'refusals', 'attendances');

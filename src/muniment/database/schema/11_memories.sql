@@ -97,9 +97,6 @@ CREATE INDEX memories_by_decision ON memories (tenant_id, decision_key) WHERE de
 -- In the order of their promotion: all of a tenant, and those that policy promoted alone.
 CREATE INDEX memories_by_number ON memories (tenant_id, born_seq, memory_id);
 CREATE INDEX memories_by_policy ON memories (tenant_id, born_seq, memory_id) WHERE approver_kind = 'system';
-SELECT rows_of_transaction('memories', 'tenant_promote', mark => 'born_txid');
-GRANT SELECT, INSERT ON memories TO muniment_writer;
-GRANT SELECT ON memories TO muniment_recall, muniment_auditor, muniment_privacy, muniment_jobs;
 
 -- Candidates and proposals point at memories too.
 ALTER TABLE candidates ADD FOREIGN KEY (tenant_id, corrects) REFERENCES memories (tenant_id, memory_id);
@@ -113,11 +110,7 @@ CREATE TABLE memory_bodies (
   PRIMARY KEY (tenant_id, memory_id),
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id)
 ) PARTITION BY HASH (tenant_id);
-SELECT divide_by_tenant('memory_bodies');
-SELECT no_samples('memory_bodies', 'content');
-GRANT SELECT, INSERT ON memory_bodies TO muniment_writer;
-GRANT SELECT ON memory_bodies TO muniment_recall, muniment_auditor;
-GRANT SELECT, DELETE ON memory_bodies TO muniment_privacy, muniment_jobs;
+SELECT divide_by_tenant('memory_bodies', 'content');
 
 -- That a memory was withdrawn (PRO-6): once, by the primary key; now, by the tick of its own transaction. The jobs and the
 -- officer withdraw for their own reasons alone.
@@ -138,11 +131,6 @@ CREATE TABLE retractions (
   CHECK (superseded_by IS NULL OR reason IN ('superseded', 'corrected')),
   CHECK (superseded_by <> memory_id)
 );
-SELECT rows_of_transaction('retractions', 'tenant_retract');
-SELECT add_policy('retractions', 'jobs_retract', 'INSERT', writes => $$reason = 'consent_revoked'$$, login => 'jobs', kind => 'RESTRICTIVE');
-SELECT add_policy('retractions', 'officer_retract', 'INSERT', writes => $$reason = 'erased'$$, login => 'privacy', kind => 'RESTRICTIVE');
-GRANT SELECT, INSERT ON retractions TO muniment_writer, muniment_privacy, muniment_jobs;
-GRANT SELECT ON retractions TO muniment_recall, muniment_auditor;
 
 -- What is left of a memory whose content had to go: when, and a digest over the sealed bytes that were there.
 CREATE TABLE tombstones (
@@ -158,9 +146,6 @@ CREATE TABLE tombstones (
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
   FOREIGN KEY (tenant_id, seq, tombstoned_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
-SELECT rows_of_transaction('tombstones', 'tenant_entomb');
-GRANT SELECT ON tombstones TO muniment_writer, muniment_recall, muniment_auditor;
-GRANT SELECT, INSERT ON tombstones TO muniment_privacy, muniment_jobs;
 
 -- What recall filters by, narrow. `filters` binds every one of these columns to the memory's own by foreign key.
 -- A memory changes only here, and only so (PRO-3): `dead_seq` goes once from null to the number of its retraction; `tomb_seq`
@@ -214,15 +199,6 @@ ALTER TABLE retractions ADD FOREIGN KEY (tenant_id, memory_id, seq)
   REFERENCES memory_scope (tenant_id, memory_id, dead_seq) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_bodies ADD FOREIGN KEY (tenant_id, memory_id)
   REFERENCES memory_scope (tenant_id, body_id) DEFERRABLE INITIALLY DEFERRED;
-SELECT add_policy('memory_scope', 'tenant_read', 'SELECT');
-SELECT add_policy('memory_scope', 'tenant_insert', 'INSERT', writes => 'dead_seq IS NULL');
-SELECT add_policy('memory_scope', 'die_once', 'UPDATE', sees => 'dead_seq IS NULL', writes => 'dead_seq IS NOT NULL');
-SELECT add_policy('memory_scope', 'entomb_once', 'UPDATE', sees => 'tomb_seq IS NULL', writes => 'tomb_seq IS NOT NULL', login => 'jobs, privacy');
--- The owner may make the durable tier's rows again, from rows that nobody can change (TIR-4).
-SELECT add_policy('memory_scope', 'rebuild', 'ALL', sees => $$tier = 'durable'$$, login => 'owner');
-GRANT SELECT, INSERT, UPDATE (dead_seq) ON memory_scope TO muniment_writer;
-GRANT SELECT ON memory_scope TO muniment_recall, muniment_auditor;
-GRANT SELECT, UPDATE (dead_seq, tomb_seq, tomb_at) ON memory_scope TO muniment_privacy, muniment_jobs;
 
 -- Rows to lock: promotions of one key, or of texts in one scope, pass one after the other (PRO-7).
 CREATE TABLE promotion_locks (
@@ -231,6 +207,28 @@ CREATE TABLE promotion_locks (
   lock      smallint NOT NULL DEFAULT 0 CHECK (lock = 0),
   PRIMARY KEY (tenant_id, key)
 );
-GRANT SELECT, INSERT, UPDATE (lock) ON promotion_locks TO muniment_writer, muniment_privacy, muniment_jobs;
 
+-- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('memory_bodies', 'promotion_locks');
+SELECT rows_of_transaction('memories', 'tenant_promote', mark => 'born_txid');
+SELECT rows_of_transaction('retractions', 'tenant_retract');
+SELECT add_policy('retractions', 'jobs_retract', 'INSERT', writes => $$reason = 'consent_revoked'$$, login => 'jobs', kind => 'RESTRICTIVE');
+SELECT add_policy('retractions', 'officer_retract', 'INSERT', writes => $$reason = 'erased'$$, login => 'privacy', kind => 'RESTRICTIVE');
+SELECT rows_of_transaction('tombstones', 'tenant_entomb');
+SELECT add_policy('memory_scope', 'tenant_read', 'SELECT');
+SELECT add_policy('memory_scope', 'tenant_insert', 'INSERT', writes => 'dead_seq IS NULL');
+SELECT add_policy('memory_scope', 'die_once', 'UPDATE', sees => 'dead_seq IS NULL', writes => 'dead_seq IS NOT NULL');
+SELECT add_policy('memory_scope', 'entomb_once', 'UPDATE', sees => 'tomb_seq IS NULL', writes => 'tomb_seq IS NOT NULL', login => 'jobs, privacy');
+-- The owner may make the durable tier's rows again, from rows that nobody can change (TIR-4).
+SELECT add_policy('memory_scope', 'rebuild', 'ALL', sees => $$tier = 'durable'$$, login => 'owner');
+
+-- Who may do what.
+GRANT SELECT, INSERT ON memories, memory_bodies, retractions TO muniment_writer;
+GRANT SELECT ON tombstones TO muniment_writer;
+GRANT SELECT ON memories, memory_bodies, retractions, tombstones, memory_scope TO muniment_recall, muniment_auditor;
+GRANT SELECT, INSERT ON retractions, tombstones TO muniment_privacy, muniment_jobs;
+GRANT SELECT ON memories TO muniment_privacy, muniment_jobs;
+GRANT SELECT, DELETE ON memory_bodies TO muniment_privacy, muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (dead_seq) ON memory_scope TO muniment_writer;
+GRANT SELECT, UPDATE (dead_seq, tomb_seq, tomb_at) ON memory_scope TO muniment_privacy, muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (lock) ON promotion_locks TO muniment_writer, muniment_privacy, muniment_jobs;

@@ -19,9 +19,6 @@ CREATE TABLE contradictions (
   FOREIGN KEY (tenant_id, seq, opened_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
 CREATE INDEX contradictions_by_proposal ON contradictions (tenant_id, proposal_id);
-SELECT rows_of_transaction('contradictions', 'tenant_mark');
-GRANT SELECT, INSERT ON contradictions TO muniment_writer;
-GRANT SELECT ON contradictions TO muniment_recall, muniment_auditor, muniment_privacy, muniment_jobs;
 
 -- How a contradiction ended, once (CTR-5). The jobs and the officer end one for their own reasons alone.
 CREATE TABLE resolutions (
@@ -38,11 +35,6 @@ CREATE TABLE resolutions (
   FOREIGN KEY (tenant_id, contradiction_id) REFERENCES contradictions (tenant_id, contradiction_id),
   FOREIGN KEY (tenant_id, seq, resolved_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
-SELECT rows_of_transaction('resolutions', 'tenant_resolve');
-SELECT add_policy('resolutions', 'jobs_resolve', 'INSERT', writes => $$outcome = 'consent_revoked'$$, login => 'jobs', kind => 'RESTRICTIVE');
-SELECT add_policy('resolutions', 'officer_resolve', 'INSERT', writes => $$outcome IN ('retracted', 'withdrawn')$$, login => 'privacy', kind => 'RESTRICTIVE');
-GRANT SELECT, INSERT ON resolutions TO muniment_writer, muniment_privacy, muniment_jobs;
-GRANT SELECT ON resolutions TO muniment_recall, muniment_auditor;
 
 -- Two sides that may both stand, each for its own runs: a run sees the memory only if it says all of these qualifiers.
 -- They are given with the resolution, under its number, and never later.
@@ -60,6 +52,16 @@ CREATE TABLE qualifications (
   FOREIGN KEY (tenant_id, contradiction_id, outcome, seq) REFERENCES resolutions (tenant_id, contradiction_id, outcome, seq),
   FOREIGN KEY (tenant_id, seq, qualified_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_transaction('contradictions', 'tenant_mark');
+SELECT rows_of_transaction('resolutions', 'tenant_resolve');
+SELECT add_policy('resolutions', 'jobs_resolve', 'INSERT', writes => $$outcome = 'consent_revoked'$$, login => 'jobs', kind => 'RESTRICTIVE');
+SELECT add_policy('resolutions', 'officer_resolve', 'INSERT', writes => $$outcome IN ('retracted', 'withdrawn')$$, login => 'privacy', kind => 'RESTRICTIVE');
 SELECT rows_of_transaction('qualifications', 'tenant_qualify');
-GRANT SELECT, INSERT ON qualifications TO muniment_writer;
-GRANT SELECT ON qualifications TO muniment_recall, muniment_auditor;
+
+-- Who may do what.
+GRANT SELECT, INSERT ON contradictions, resolutions, qualifications TO muniment_writer;
+GRANT SELECT ON contradictions, resolutions, qualifications TO muniment_recall, muniment_auditor;
+GRANT SELECT, INSERT ON resolutions TO muniment_privacy, muniment_jobs;
+GRANT SELECT ON contradictions TO muniment_privacy, muniment_jobs;

@@ -11,11 +11,8 @@ CREATE TABLE memory_vectors (
   vector    public.halfvec NOT NULL,
   PRIMARY KEY (tenant_id, memory_id, embedder)
 ) PARTITION BY HASH (tenant_id);
-SELECT divide_by_tenant('memory_vectors');
+SELECT divide_by_tenant('memory_vectors', 'vector');
 SELECT key_between_partitions('memory_vectors', 'tenant_id, memory_id', 'memory_bodies', 'tenant_id, memory_id', 'ON DELETE CASCADE');
-SELECT no_samples('memory_vectors', 'vector');
-GRANT SELECT, INSERT ON memory_vectors TO muniment_writer;
-GRANT SELECT ON memory_vectors TO muniment_recall, muniment_auditor;
 
 -- Words of promoted texts, as hashes under the tenant's key.
 CREATE TABLE memory_terms (
@@ -28,11 +25,8 @@ CREATE TABLE memory_terms (
   PRIMARY KEY (tenant_id, term, user_id, memory_id) INCLUDE (tf, words)
 ) PARTITION BY HASH (tenant_id);
 CREATE INDEX memory_terms_by_memory ON memory_terms (tenant_id, memory_id);
-SELECT divide_by_tenant('memory_terms');
+SELECT divide_by_tenant('memory_terms', 'term');
 SELECT key_between_partitions('memory_terms', 'tenant_id, memory_id', 'memory_bodies', 'tenant_id, memory_id', 'ON DELETE CASCADE');
-SELECT no_samples('memory_terms', 'term');
-GRANT SELECT, INSERT ON memory_terms TO muniment_writer;
-GRANT SELECT ON memory_terms TO muniment_recall, muniment_auditor;
 
 -- The entity graph (REC-6): facts whose value names another entity. Both ends are hashes under the tenant's key.
 CREATE TABLE memory_links (
@@ -45,8 +39,6 @@ CREATE TABLE memory_links (
 );
 CREATE INDEX memory_links_from ON memory_links (tenant_id, entity);
 CREATE INDEX memory_links_to ON memory_links (tenant_id, links_to);
-GRANT SELECT, INSERT ON memory_links TO muniment_writer;
-GRANT SELECT ON memory_links TO muniment_recall, muniment_auditor;
 
 -- Which embedders made vectors here. One that came later is used only when it has made all of them.
 CREATE TABLE embedders (
@@ -57,11 +49,6 @@ CREATE TABLE embedders (
   completed_at timestamptz,
   PRIMARY KEY (tenant_id, embedder)
 );
-SELECT add_policy('embedders', 'tenant_read', 'SELECT');
-SELECT add_policy('embedders', 'tenant_add', 'INSERT');
-SELECT add_policy('embedders', 'complete_once', 'UPDATE', sees => 'completed_at IS NULL', writes => 'completed_at IS NOT NULL');
-GRANT SELECT, INSERT, UPDATE (completed_at) ON embedders TO muniment_writer;
-GRANT SELECT ON embedders TO muniment_recall, muniment_auditor;
 
 -- Every recall (REC-8): what was asked, under which pack, what came back. Written by the reader, never changed. For a replay
 -- (REC-9): the query, sealed under the key of the run's user (`holder`), the moment that was asked about, what was missing at
@@ -93,10 +80,6 @@ CREATE TABLE recalls (
 -- the primary key.
 CREATE INDEX recalls_by_user ON recalls (tenant_id, user_id, recall_id) WHERE user_id IS NOT NULL;
 CREATE INDEX recalls_by_run ON recalls (tenant_id, run_id, recall_id);
-SELECT no_samples('recalls', 'query');
-GRANT SELECT (tenant_id, recall_id, result_ids) ON recalls TO muniment_writer, muniment_privacy, muniment_jobs;
-GRANT SELECT (tenant_id, seq), INSERT ON recalls TO muniment_recall;
-GRANT SELECT ON recalls TO muniment_auditor;
 
 -- Every compiled prompt: which memories went in, in which blocks; the text itself is kept nowhere.
 CREATE TABLE compiles (
@@ -120,8 +103,23 @@ CREATE TABLE compiles (
 );
 CREATE INDEX compiles_by_run ON compiles (tenant_id, run_id, told_seq);
 CREATE INDEX compiles_by_recall ON compiles (tenant_id, recall_id);
-GRANT SELECT ON compiles TO muniment_writer, muniment_auditor, muniment_jobs;
-GRANT INSERT ON compiles TO muniment_recall;
-GRANT SELECT (tenant_id, compile_id, memory_ids) ON compiles TO muniment_privacy;
 
+-- No samples of content and keys.
+SELECT no_samples('recalls', 'query');
+
+-- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('memory_vectors', 'memory_terms', 'memory_links', 'recalls', 'compiles');
+SELECT add_policy('embedders', 'tenant_read', 'SELECT');
+SELECT add_policy('embedders', 'tenant_add', 'INSERT');
+SELECT add_policy('embedders', 'complete_once', 'UPDATE', sees => 'completed_at IS NULL', writes => 'completed_at IS NOT NULL');
+
+-- Who may do what.
+GRANT SELECT, INSERT ON memory_vectors, memory_terms, memory_links TO muniment_writer;
+GRANT SELECT ON compiles TO muniment_writer, muniment_jobs;
+GRANT INSERT ON compiles TO muniment_recall;
+GRANT SELECT ON memory_vectors, memory_terms, memory_links, embedders TO muniment_recall;
+GRANT SELECT ON memory_vectors, memory_terms, memory_links, embedders, recalls, compiles TO muniment_auditor;
+GRANT SELECT, INSERT, UPDATE (completed_at) ON embedders TO muniment_writer;
+GRANT SELECT (tenant_id, recall_id, result_ids) ON recalls TO muniment_writer, muniment_privacy, muniment_jobs;
+GRANT SELECT (tenant_id, seq), INSERT ON recalls TO muniment_recall;
+GRANT SELECT (tenant_id, compile_id, memory_ids) ON compiles TO muniment_privacy;

@@ -13,9 +13,6 @@ CREATE TABLE archives (
   PRIMARY KEY (tenant_id, archive_id),
   FOREIGN KEY (tenant_id, seq, archived_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
-SELECT rows_of_transaction('archives', 'tenant_archive');
-GRANT SELECT ON archives TO muniment_writer, muniment_auditor, muniment_privacy;
-GRANT SELECT, INSERT ON archives TO muniment_jobs;
 
 -- The file of an archive as it is now: written anew where an erasure reached into it, gone after its retention. Each revision
 -- belongs to a number, whose event names its digest: the audit chain proves the files too.
@@ -33,9 +30,6 @@ CREATE TABLE archive_files (
   FOREIGN KEY (tenant_id, archive_id) REFERENCES archives (tenant_id, archive_id),
   FOREIGN KEY (tenant_id, seq, written_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
-SELECT rows_of_transaction('archive_files', 'tenant_write');
-GRANT SELECT ON archive_files TO muniment_writer, muniment_auditor;
-GRANT SELECT, INSERT ON archive_files TO muniment_jobs;
 
 -- What is still known of an archived capture: where it is, and whom an erasure would find in it.
 CREATE TABLE archived_captures (
@@ -55,9 +49,6 @@ CREATE TABLE archived_captures (
 CREATE INDEX archived_captures_by_archive ON archived_captures (tenant_id, archive_id);
 -- By when they came, for figures of that time.
 CREATE INDEX archived_captures_by_number ON archived_captures (tenant_id, seq);
-SELECT rows_of_tenant('archived_captures');
-GRANT SELECT ON archived_captures TO muniment_writer, muniment_auditor, muniment_privacy;
-GRANT SELECT, INSERT ON archived_captures TO muniment_jobs;
 
 -- The collector: the one way a capture leaves the database (CAP-1). Only what an archive of this very transaction holds, and all
 -- of it. What models answered about a capture is blanked with it: no erasure would find it any more.
@@ -85,3 +76,13 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION collect_captures(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION collect_captures(text) TO muniment_jobs;
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_tenant('archived_captures');
+SELECT rows_of_transaction('archives', 'tenant_archive');
+SELECT rows_of_transaction('archive_files', 'tenant_write');
+
+-- Who may do what.
+GRANT SELECT ON archives, archive_files, archived_captures TO muniment_writer, muniment_auditor;
+GRANT SELECT ON archives, archived_captures TO muniment_privacy;
+GRANT SELECT, INSERT ON archives, archive_files, archived_captures TO muniment_jobs;

@@ -24,13 +24,6 @@ CREATE TABLE erasures (
   CONSTRAINT erasures_names_hold_holders CHECK (names @> holders AND NOT '*' = ANY (names))
 );
 CREATE INDEX erasures_by_number ON erasures (tenant_id, seq);
-SELECT rows_of_transaction('erasures', 'tenant_erase', writes => 'purged_at IS NULL');
-SELECT add_policy('erasures', 'purge_once', 'UPDATE', sees => 'purged_at IS NULL', writes => 'purged_at IS NOT NULL');
--- A receipt that said purged is taken back where more of the person's content is found and blanked (`erase_late`).
-SELECT add_policy('erasures', 'reopen', 'UPDATE', login => 'owner');
-GRANT SELECT ON erasures TO muniment_writer, muniment_recall, muniment_auditor;
-GRANT SELECT, INSERT ON erasures TO muniment_privacy;
-GRANT SELECT, UPDATE (purged_at) ON erasures TO muniment_jobs;
 
 -- How many rows of which table an erasure blanked.
 CREATE TABLE erased_rows (
@@ -41,9 +34,6 @@ CREATE TABLE erased_rows (
   PRIMARY KEY (tenant_id, erasure_id, what),
   FOREIGN KEY (tenant_id, erasure_id) REFERENCES erasures (tenant_id, erasure_id)
 );
-SELECT add_policy('erased_rows', 'tenant_read', 'SELECT');
-SELECT add_policy('erased_rows', 'count_them', 'INSERT', login => 'owner');
-GRANT SELECT ON erased_rows TO muniment_auditor, muniment_privacy, muniment_jobs;
 
 -- Searches of opened texts for a name, page by page: who searched, for what (a keyed hash), for which erasure, how far it came and
 -- what was found. Never the name itself. Each page continues the one before it, so that one that is finished went through all.
@@ -73,10 +63,6 @@ CREATE TABLE name_searches (
   FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
 CREATE INDEX name_searches_by_erasure ON name_searches (tenant_id, erasure_id) WHERE erasure_id IS NOT NULL AND finished;
-SELECT no_samples('name_searches', 'mark');
-SELECT rows_of_transaction('name_searches', 'tenant_search');
-GRANT SELECT ON name_searches TO muniment_auditor, muniment_jobs;
-GRANT SELECT, INSERT ON name_searches TO muniment_privacy;
 
 -- All that an erasure has to reach beside promoted memory: keys destroyed, content blanked whoever's key sealed it. Only for the
 -- erasure of this very transaction; it cannot be called for another, or later. The conditions here and in `erase_late` are those
@@ -264,3 +250,23 @@ CREATE FUNCTION drop_tenant_keys(before int) RETURNS bigint LANGUAGE sql SECURIT
 $$;
 REVOKE ALL ON FUNCTION drop_tenant_keys(int) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION drop_tenant_keys(int) TO muniment_privacy;
+
+-- No samples of content and keys.
+SELECT no_samples('name_searches', 'mark');
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_transaction('erasures', 'tenant_erase', writes => 'purged_at IS NULL');
+SELECT add_policy('erasures', 'purge_once', 'UPDATE', sees => 'purged_at IS NULL', writes => 'purged_at IS NOT NULL');
+-- A receipt that said purged is taken back where more of the person's content is found and blanked (`erase_late`).
+SELECT add_policy('erasures', 'reopen', 'UPDATE', login => 'owner');
+SELECT add_policy('erased_rows', 'tenant_read', 'SELECT');
+SELECT add_policy('erased_rows', 'count_them', 'INSERT', login => 'owner');
+SELECT rows_of_transaction('name_searches', 'tenant_search');
+
+-- Who may do what.
+GRANT SELECT ON erasures TO muniment_writer, muniment_recall;
+GRANT SELECT ON erasures, erased_rows, name_searches TO muniment_auditor;
+GRANT SELECT, INSERT ON erasures, name_searches TO muniment_privacy;
+GRANT SELECT ON erased_rows TO muniment_privacy;
+GRANT SELECT ON erased_rows, name_searches TO muniment_jobs;
+GRANT SELECT, UPDATE (purged_at) ON erasures TO muniment_jobs;

@@ -13,11 +13,6 @@ CREATE TABLE job_runs (
   error     text COLLATE "C",
   PRIMARY KEY (tenant_id, job)
 );
-CREATE POLICY every_tenant ON job_runs FOR SELECT TO muniment_jobs USING (true);
--- The officer sees why a purge waits: it stands on the receipt.
-GRANT SELECT ON job_runs TO muniment_auditor;
-GRANT SELECT (tenant_id, job, error) ON job_runs TO muniment_privacy;
-GRANT SELECT, INSERT, UPDATE (ran_at, seq, next_at, took, failures, error) ON job_runs TO muniment_jobs;
 
 -- What was told and need not be told again while it lasts (JOB-7).
 CREATE TABLE alerts (
@@ -26,8 +21,6 @@ CREATE TABLE alerts (
   raised_at timestamptz NOT NULL,
   PRIMARY KEY (tenant_id, key)
 );
-GRANT SELECT ON alerts TO muniment_auditor;
-GRANT SELECT, INSERT, DELETE ON alerts TO muniment_jobs;
 
 -- Orders to bring live memories under the ontology of a pack (JOB-8): who gave it is the approver of every record it makes, and is
 -- a person. `seq` bounds what it is about; `place_seq` and `place` are how far it has come, in the order of promotion. One at a
@@ -51,10 +44,6 @@ CREATE TABLE backfills (
   CONSTRAINT backfills_by_a_person CHECK (NOT muniment.is_among(ordered_by, ARRAY['muniment:backfill']))
 );
 CREATE UNIQUE INDEX backfills_one_at_a_time ON backfills (tenant_id) WHERE finished_at IS NULL;
-SELECT rows_of_transaction('backfills', 'tenant_order', writes => 'finished_at IS NULL');
-SELECT add_policy('backfills', 'until_finished', 'UPDATE', sees => 'finished_at IS NULL');
-GRANT SELECT, INSERT, UPDATE (place_seq, place, finished_at) ON backfills TO muniment_writer;
-GRANT SELECT ON backfills TO muniment_auditor;
 
 -- What became of each memory that an order is about; none twice. `reason` is a code, no content.
 CREATE TABLE backfill_items (
@@ -74,7 +63,17 @@ CREATE TABLE backfill_items (
   FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id),
   CHECK ((outcome IN ('migrated', 'merged')) = (became IS NOT NULL))
 );
-GRANT SELECT, INSERT ON backfill_items TO muniment_writer;
-GRANT SELECT ON backfill_items TO muniment_auditor;
 
+-- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('job_runs', 'alerts', 'backfill_items');
+CREATE POLICY every_tenant ON job_runs FOR SELECT TO muniment_jobs USING (true);
+SELECT rows_of_transaction('backfills', 'tenant_order', writes => 'finished_at IS NULL');
+SELECT add_policy('backfills', 'until_finished', 'UPDATE', sees => 'finished_at IS NULL');
+
+-- Who may do what. The officer sees why a purge waits: it stands on the receipt.
+GRANT SELECT, INSERT ON backfill_items TO muniment_writer;
+GRANT SELECT ON job_runs, alerts, backfills, backfill_items TO muniment_auditor;
+GRANT SELECT, INSERT, DELETE ON alerts TO muniment_jobs;
+GRANT SELECT (tenant_id, job, error) ON job_runs TO muniment_privacy;
+GRANT SELECT, INSERT, UPDATE (ran_at, seq, next_at, took, failures, error) ON job_runs TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (place_seq, place, finished_at) ON backfills TO muniment_writer;

@@ -28,11 +28,17 @@ CREATE TABLE webhooks (
   CHECK ((lease IS NULL) = (leased_until IS NULL)),
   CHECK ((secret IS NULL) = (removed_at IS NOT NULL))
 );
+
+-- No samples of content and keys.
 SELECT no_samples('webhooks', 'url', 'secret', 'old_secret');
+
+-- Which rows a transaction sees and writes.
 SELECT add_policy('webhooks', 'tenant_read', 'SELECT');
 SELECT add_policy('webhooks', 'tenant_add', 'INSERT');
 -- What was removed stays so.
 SELECT add_policy('webhooks', 'until_removed', 'UPDATE', sees => 'removed_at IS NULL');
-GRANT SELECT, INSERT, UPDATE (secret, old_secret, old_secret_until, seq, n, tries, next_try_at, last_error, parked_at, lease, leased_until, removed_at) ON webhooks TO muniment_writer;
+
+-- Who may do what.
 GRANT SELECT ON webhooks TO muniment_auditor;
+GRANT SELECT, INSERT, UPDATE (secret, old_secret, old_secret_until, seq, n, tries, next_try_at, last_error, parked_at, lease, leased_until, removed_at) ON webhooks TO muniment_writer;
 GRANT SELECT, UPDATE (seq, n, tries, next_try_at, last_error, parked_at, lease, leased_until) ON webhooks TO muniment_jobs;

@@ -12,9 +12,6 @@ CREATE TABLE golden_runs (
   recall    float8 CHECK (recall BETWEEN 0 AND 1),
   PRIMARY KEY (tenant_id, golden_id, query)
 );
-SELECT no_samples('golden_runs', 'query');
-GRANT INSERT ON golden_runs TO muniment_recall;
-GRANT SELECT ON golden_runs TO muniment_auditor;
 
 -- How far promoted memory was scanned for personal data that should have been masked: a pass over memories in the order of
 -- their promotion, up to this one; `found` names those with personal data in them, each with its kinds. Two passes over the
@@ -29,7 +26,14 @@ CREATE TABLE pii_scans (
   PRIMARY KEY (tenant_id, seq, memory_id),
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id)
 );
-GRANT SELECT ON pii_scans TO muniment_auditor;
-GRANT SELECT, INSERT ON pii_scans TO muniment_jobs;
 
+-- No samples of content and keys.
+SELECT no_samples('golden_runs', 'query');
+
+-- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('golden_runs', 'pii_scans');
+
+-- Who may do what.
+GRANT INSERT ON golden_runs TO muniment_recall;
+GRANT SELECT ON golden_runs, pii_scans TO muniment_auditor;
+GRANT SELECT, INSERT ON pii_scans TO muniment_jobs;
