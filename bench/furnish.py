@@ -7,6 +7,8 @@ import psycopg
 
 from muniment import AsyncFabric
 from muniment.candidates.neighbours import to_sql
+from muniment.database import vector_index
+from muniment.database.address import Address
 from muniment.database.rows import fact_content
 from muniment.language.embedding import Vectors, builtin_embedder
 from muniment.language.words import index_of
@@ -53,7 +55,7 @@ async def furnish(
 ) -> None:
     """As many semantic memories as asked, a tenth of each tenant's its own, the rest spread over its users.
 
-    With `vectors` and `terms` they can be found by a query; the vector index is left out unless it is asked for.
+    With `vectors` and `terms` they can be found by a query; with `index` every tenant has a vector index, as a large one has.
     """
     chance, pack = random.Random(11), builtin_pack().ref
     now = datetime.now(UTC)
@@ -61,7 +63,6 @@ async def furnish(
         context = fabric._context
         with server.connect(database) as owner:
             owner.execute("SET session_replication_role = replica")
-            near = _dropped_index(owner) if vectors else None
             for number in range(tenants):
                 people = People(f"tenant_{number}")
                 names = ["", *(f"user_{n}" for n in range(users))]
@@ -131,9 +132,8 @@ async def furnish(
                 if vectors:
                     places = embedder.embed([text for _, text in said])
                     _place(owner, people.tenant_id, embedder.name, [one for one, _ in said], places)
-            if near is not None and index:
-                owner.execute("SET maintenance_work_mem = '512MB'")
-                owner.execute(near)
+            for number in range(tenants if vectors and index else 0):
+                await vector_index.take(Address.parse(server.url(database), None), f"tenant_{number}", "make")
             owner.execute("RESET session_replication_role")
             owner.execute("VACUUM ANALYZE")
 
@@ -145,11 +145,3 @@ def _place(
     with owner.cursor().copy(f"COPY memory_vectors ({columns}) FROM STDIN (FORMAT binary)") as copy:
         for memory_id, place in zip(ids, places, strict=True):
             copy.write_row((tenant_id, memory_id, embedder, to_sql(place)))
-
-
-def _dropped_index(owner: "psycopg.Connection[tuple[object, ...]]") -> str:
-    """Take the vector index away, and give what makes it anew: once the vectors are there that takes a fifth of the time."""
-    found = owner.execute("SELECT pg_get_indexdef('memory_vectors_near'::regclass)").fetchone()
-    assert found is not None
-    owner.execute("DROP INDEX memory_vectors_near")
-    return str(found[0]).replace(" ONLY ", " ")

@@ -1,6 +1,7 @@
 """The vector index of a large tenant: made, kept and dropped by its size, of its own vectors alone."""
 
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from muniment.database import vector_index
 from muniment.database.address import Address
 from muniment.database.statements import statement
 from muniment.database.vector_index import index_name
+from muniment.erasure import purge
 from muniment.language.embedding import BUILTIN_EMBEDDER
 from muniment.testing import FakeClock, People, TestServer
 from tests.recall.test_large_scopes import opened, sentence, stated
@@ -52,6 +54,10 @@ def sentences(count: int, seed: int = 1) -> list[str]:
 
 def indexes(owner: Connection) -> dict[str, tuple[Any, ...]]:
     return {str(row[0]): row[1:] for row in owner.execute(STATE).fetchall()}
+
+
+def samples(owner: Connection) -> list[tuple[object, ...]]:
+    return owner.execute("SELECT tablename FROM pg_stats WHERE tablename LIKE 'memory_vectors_near%'").fetchall()
 
 
 def ran(fabric: Fabric, people: People) -> int:
@@ -122,8 +128,46 @@ def test_a_build_that_is_cut_off_leaves_nothing_that_the_next_run_does_not_repla
 
         anyio.run(cut_off)
         assert indexes(owner)[index_name(people.tenant_id)][0] is False
+    # The server notices a connection that is gone when its statement ends; until then it keeps its lock.
+    held = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = %s"
+    for _ in range(200):
+        if not owner.execute(held, [vector_index._LOCK]).fetchall():
+            break
+        time.sleep(0.05)
     assert ran(own, people) == 1
     assert indexes(owner)[index_name(people.tenant_id)][:2] == (True, 0)
+
+
+@pytest.mark.rule("JOB-11")
+def test_a_build_that_fails_says_why_and_the_next_run_begins_anew(
+    own: Fabric, people: People, owner: Connection
+) -> None:
+    stated(own, people, sentences(21))
+    owner.execute("SET session_replication_role = replica")
+    owner.execute(
+        "INSERT INTO memory_vectors VALUES (%s, 'pm_short', %s, '[1,2]')", [people.tenant_id, BUILTIN_EMBEDDER]
+    )
+    with pytest.raises(psycopg.errors.DataException):
+        ran(own, people)
+    assert indexes(owner)[index_name(people.tenant_id)][0] is False
+    owner.execute("DELETE FROM memory_vectors WHERE memory_id = 'pm_short'")
+    assert ran(own, people) == 1
+    assert indexes(owner)[index_name(people.tenant_id)][:2] == (True, 0)
+
+
+@pytest.mark.rule("ERA-3", "JOB-11")
+def test_a_purge_rewrites_the_index_with_its_partition(
+    own: Fabric, people: People, owner: Connection, server: TestServer, fresh_database: str
+) -> None:
+    stated(own, people, sentences(21))
+    assert ran(own, people) == 1
+    file = "SELECT pg_relation_filenode(%s::regclass)"
+    before = owner.execute(file, [index_name(people.tenant_id)]).fetchone()
+    anyio.run(purge.rewrite, Address.parse(server.url(fresh_database), None), people.tenant_id)
+    assert owner.execute(file, [index_name(people.tenant_id)]).fetchone() != before
+    assert indexes(owner)[index_name(people.tenant_id)][:2] == (True, 0)
+    assert samples(owner) == []
+    assert ran(own, people) == 0
 
 
 @pytest.mark.rule("JOB-11")
@@ -142,8 +186,7 @@ def test_the_planner_keeps_no_samples_of_an_index(own: Fabric, people: People, o
     stated(own, people, sentences(21))
     assert ran(own, people) == 1
     owner.execute("ANALYZE")
-    found = owner.execute("SELECT tablename FROM pg_stats WHERE tablename LIKE 'memory_vectors_near%'").fetchall()
-    assert found == []
+    assert samples(owner) == []
 
 
 @pytest.mark.rule("JOB-11", "ISO-1")

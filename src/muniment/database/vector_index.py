@@ -13,7 +13,8 @@ from typing import Literal
 
 import anyio
 import psycopg
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection, IsolationLevel, sql
+from psycopg.pq import TransactionStatus
 
 from muniment.database.address import Address
 from muniment.database.partitions import partition_of
@@ -61,11 +62,16 @@ async def take(address: Address, tenant_id: str, step: Step) -> bool:
         if row is None or not row[0]:
             return False
         await owner.execute("SET lock_timeout = '5min'")
-        if step != "make":
-            await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(name))
-        if step != "drop":
-            await owner.execute("SET maintenance_work_mem = '512MB'")
-            await _make(address, owner, tenant_id)
+        await owner.execute("SET maintenance_work_mem = '512MB'")
+        try:
+            if step != "make":
+                await owner.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(name))
+            if step != "drop":
+                await _make(address, owner, tenant_id)
+        finally:
+            # Closing the connection would release the lock too, but only some time later.
+            if owner.info.transaction_status == TransactionStatus.IDLE:
+                await owner.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
         return True
 
 
@@ -77,6 +83,7 @@ async def _make(address: Address, owner: AsyncConnection, tenant_id: str) -> Non
     ).format(sql.Identifier(name), sql.Identifier(table), sql.Literal(tenant_id), sql.Literal(BUILTIN_EMBEDDER))
     failed: list[psycopg.Error] = []
     async with await AsyncConnection.connect(address.for_owner()) as other:
+        await other.set_isolation_level(IsolationLevel.READ_COMMITTED)
         # The build waits for transactions that may write to the table: until this one ends, it reads no row.
         await other.execute(sql.SQL("LOCK TABLE muniment.{} IN ROW EXCLUSIVE MODE").format(sql.Identifier(table)))
         async with anyio.create_task_group() as tasks:
@@ -99,7 +106,7 @@ async def _keep_out_of_statistics(connection: AsyncConnection, name: str) -> Non
     """Once the index is in the catalogue, forbid samples of it; ANALYZE of its table waits for the end of the build."""
     # Not to_regclass(): within a transaction that remembers what was not there.
     there = "SELECT FROM pg_class WHERE relnamespace = 'muniment'::regnamespace AND relname = %s"
-    while await (await connection.execute(there, [name])).fetchone() is None:
+    while await (await connection.execute(there, [name])).fetchone() is None:  # noqa: ASYNC110  the server makes it
         await anyio.sleep(_PAUSE)
     alter = "ALTER INDEX muniment.{} ALTER COLUMN 1 SET STATISTICS 0"
     await connection.execute(sql.SQL(alter).format(sql.Identifier(name)))
