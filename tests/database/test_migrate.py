@@ -189,6 +189,12 @@ def test_a_changed_migration_file_is_noticed(
     assert asyncio.run(status(Address.parse(server.url(fresh_database), None))).changed == ("pack_in_force",)
 
 
+def test_the_migration_that_includes_a_file_of_the_schema_is_the_one_that_was_applied() -> None:
+    """If this fails because schema/02_names.sql changed: write its old text into the migration instead."""
+    (names,) = (step for step in migrations() if step.version == 25)
+    assert names.digest == "eeb35454142a3df7911a2b6caee80ba2acdc85a4dee0014cdcf1d40e97603566"
+
+
 @pytest.mark.rule("ERR-3")
 def test_no_database_at_the_address_fails_at_once_with_a_stable_code(tmp_path: object) -> None:
     with pytest.raises(StorageUnavailable) as caught:
