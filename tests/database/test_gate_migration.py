@@ -8,8 +8,8 @@ from muniment import Fabric
 from muniment.database.migrate import migrations
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.database.databases import empty_database, migrate_to
-from tests.database.test_migrate import schema
+from tests.database.databases import empty_database, migrate_to, new_database
+from tests.database.schema_dump import schema
 from tests.security.catalogue import Connection
 from tests.security.rows import insert
 
@@ -84,7 +84,7 @@ def lived_in(owner: Connection, tenant: str) -> dict[str, Any]:
 
 @pytest.mark.rule("CTR-3", "PRO-3")
 def test_an_open_contradiction_of_two_memories_stays_open_between_a_memory_and_its_proposal(
-    server: TestServer, fresh_database: str
+    server: TestServer,
 ) -> None:
     with empty_database(server) as database:
         assert len(migrate_to(server, database, BEFORE)) == BEFORE
@@ -104,4 +104,5 @@ def test_an_open_contradiction_of_two_memories_stays_open_between_a_memory_and_i
             owner.execute("SET ROLE muniment_owner")
             unseen = owner.execute("SELECT (SELECT count(*) FROM contradictions) + (SELECT count(*) FROM memories)")
             assert unseen.fetchone() == (0,), "row security holds the owner again"
-        assert schema(server, database) == schema(server, fresh_database)
+        with new_database(server) as new:
+            assert schema(server, database) == schema(server, new)

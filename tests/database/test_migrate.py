@@ -10,13 +10,65 @@ from muniment import Fabric
 from muniment.database import migrate as migrating
 from muniment.database.address import Address
 from muniment.database.master import LocalMasterKeys
-from muniment.database.migrate import gate_names, migrate, migrations, require_ready, status
+from muniment.database.migrate import FIRST_RELEASE, gate_names, migrate, migrations, require_ready, status
 from muniment.database.storage import TASKS
 from muniment.errors import KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.database.databases import empty_database, migrate_to
+from tests.database.databases import empty_database, migrate_to, new_database
+from tests.database.schema_dump import read_schema, schema
 from tests.stories import promoted, texts
+
+LATEST = migrations()[-1].version
+# What makes a database differ from another, each of its own kind.
+CHANGES = (
+    "ALTER TABLE captures ALTER COLUMN content SET STORAGE EXTERNAL",
+    "ALTER TABLE captures ALTER COLUMN content SET STATISTICS 100",
+    "ALTER TABLE captures ALTER COLUMN content SET COMPRESSION pglz",
+    "ALTER TABLE captures ALTER COLUMN holder DROP NOT NULL",
+    "ALTER TABLE captures ALTER COLUMN holder SET DEFAULT ''",
+    'ALTER TABLE captures ALTER COLUMN holder TYPE text COLLATE "POSIX"',
+    "ALTER TABLE captures ADD COLUMN more text",
+    "ALTER TABLE captures_3 NO FORCE ROW LEVEL SECURITY",
+    "ALTER TABLE captures DETACH PARTITION captures_3",
+    "ALTER TABLE retries DISABLE ROW LEVEL SECURITY",
+    "ALTER TABLE retries ADD CHECK (seq > 0)",
+    "ALTER TABLE retries ADD CHECK (seq > 0) NOT VALID",
+    "ALTER TABLE retries RENAME CONSTRAINT retries_tries_check TO tries",
+    "ALTER TABLE retries SET (fillfactor = 50)",
+    "ALTER TABLE retries CLUSTER ON retries_pkey",
+    "ALTER TABLE retries OWNER TO postgres",
+    "ALTER TABLE retractions ALTER CONSTRAINT retractions_tenant_id_memory_id_seq_fkey NOT DEFERRABLE",
+    "ALTER TABLE events DISABLE TRIGGER ALL",
+    "CREATE TRIGGER one AFTER INSERT ON events EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    "CREATE RULE one AS ON INSERT TO retries DO ALSO NOTHING",
+    "CREATE INDEX one ON events (tenant_id)",
+    "ALTER INDEX retries_due RENAME TO one",
+    "CREATE STATISTICS one ON tenant_id, seq FROM events",
+    "CREATE TYPE one AS ENUM ('one')",
+    "CREATE SEQUENCE one",
+    "CREATE VIEW one AS SELECT 1",
+    "ALTER POLICY tenant ON retries USING (true)",
+    "ALTER POLICY tenant ON retries TO muniment_jobs",
+    "ALTER POLICY tenant ON retries RENAME TO one",
+    "GRANT UPDATE ON retries TO muniment_jobs",
+    "REVOKE DELETE ON retries FROM muniment_writer",
+    "GRANT SELECT (wrapped) ON audit_keys TO muniment_jobs",
+    "GRANT SELECT ON retries TO muniment_jobs WITH GRANT OPTION",
+    "GRANT CREATE ON SCHEMA muniment TO muniment_jobs",
+    "GRANT EXECUTE ON FUNCTION erase_content TO muniment_jobs",
+    "ALTER FUNCTION erase_content SECURITY INVOKER",
+    "ALTER FUNCTION erase_content RESET search_path",
+    "ALTER FUNCTION erase_content OWNER TO postgres",
+    "CREATE OR REPLACE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN '[]'::jsonb",
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA muniment GRANT SELECT ON TABLES TO muniment_jobs",
+    "COMMENT ON TABLE events IS 'one'",
+    "COMMENT ON COLUMN events.seq IS 'one'",
+    "COMMENT ON FUNCTION erase_content IS 'one'",
+    "COMMENT ON POLICY tenant ON retries IS 'one'",
+    "COMMENT ON CONSTRAINT retries_pkey ON retries IS 'one'",
+    "COMMENT ON SCHEMA muniment IS 'one'",
+)
 
 
 @pytest.fixture
@@ -25,33 +77,42 @@ def empty(server: TestServer) -> Iterator[str]:
         yield name
 
 
-def schema(server: TestServer, database: str) -> list[tuple[object, ...]]:
-    """Every column, constraint, index, policy and grant, who is held to the policies, and what the planner may sample."""
-    with server.connect(database) as connection:
-        return connection.execute(
-            """SELECT 'column', attrelid::regclass::text, attname::text, format_type(atttypid, atttypmod) || attnotnull::text
-                 FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'muniment'::regnamespace AND attnum > 0
-               UNION ALL SELECT 'constraint', conrelid::regclass::text, conname::text, pg_get_constraintdef(oid)
-                 FROM pg_constraint WHERE connamespace = 'muniment'::regnamespace
-               UNION ALL SELECT 'index', tablename::text, indexname::text, indexdef FROM pg_indexes WHERE schemaname = 'muniment'
-               UNION ALL SELECT 'policy', tablename::text, policyname::text, concat(permissive, roles, cmd, qual, with_check) FROM pg_policies WHERE schemaname = 'muniment'
-               UNION ALL SELECT 'row security', relname::text, '', concat(relrowsecurity, relforcerowsecurity)
-                 FROM pg_class WHERE relnamespace = 'muniment'::regnamespace AND relkind IN ('r', 'p')
-               UNION ALL SELECT 'statistics', attrelid::regclass::text, attname::text, attstattarget::text
-                 FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'muniment'::regnamespace AND attnum > 0
-               UNION ALL SELECT 'grant', relname::text, '', relacl::text FROM pg_class WHERE relnamespace = 'muniment'::regnamespace
-               ORDER BY 1, 2, 3, 4"""
-        ).fetchall()
-
-
-def test_migrating_applies_everything_once(server: TestServer, empty: str) -> None:
+def test_a_new_database_gets_the_schema_and_counts_as_migrated(server: TestServer, empty: str) -> None:
     address = Address.parse(server.url(empty), None)
     before = asyncio.run(status(address))
-    assert (before.current, before.ready, len(before.pending)) == (0, False, len(migrations()))
-    assert len(asyncio.run(migrate(address))) == len(migrations())
+    assert (before.current, before.ready, before.pending) == (0, False, ("schema",))
+    assert asyncio.run(migrate(address)) == ("schema",)
     assert asyncio.run(migrate(address)) == ()
     after = asyncio.run(status(address))
-    assert after.ready and after.pending == () and after.changed == ()
+    assert after.ready and after.pending == () and after.changed == () and after.current == LATEST
+    with server.connect(empty) as owner:
+        recorded = owner.execute("SELECT version, name, digest FROM schema_migrations ORDER BY version").fetchall()
+    assert [row[0] for row in recorded] == [*range(1, LATEST + 1)]
+    assert {row[1] for row in recorded[:FIRST_RELEASE]} == {"schema"}
+    assert recorded[FIRST_RELEASE:] == [(step.version, step.name, step.digest) for step in migrations()]
+
+
+def test_a_home_of_0_1_0_gets_the_migrations_after_it(server: TestServer, empty: str) -> None:
+    migrate_to(server, empty, FIRST_RELEASE)
+    address = Address.parse(server.url(empty), None)
+    before = asyncio.run(status(address))
+    names = tuple(f"{step.version:04d}_{step.name}" for step in migrations())
+    assert (before.current, before.ready, before.pending) == (FIRST_RELEASE, False, names)
+    assert names[0] == "0021_pack_in_force"
+    assert asyncio.run(migrate(address)) == names
+    assert asyncio.run(migrate(address)) == ()
+    assert asyncio.run(status(address)).ready
+
+
+@pytest.mark.parametrize("version", [1, FIRST_RELEASE - 1])
+def test_a_database_from_before_0_1_0_is_refused_and_left_as_it_is(
+    server: TestServer, empty: str, version: int
+) -> None:
+    migrate_to(server, empty, version)
+    before = schema(server, empty)
+    with pytest.raises(SchemaMissing, match=rf"{version} of the 20 migrations of 0\.1\.0.*migrate of 0\.1\.0 first"):
+        asyncio.run(migrate(Address.parse(server.url(empty), None)))
+    assert schema(server, empty) == before
 
 
 def test_two_migrations_at_once_apply_everything_once(server: TestServer, empty: str) -> None:
@@ -60,16 +121,50 @@ def test_two_migrations_at_once_apply_everything_once(server: TestServer, empty:
     async def both() -> list[tuple[str, ...]]:
         return list(await asyncio.gather(migrate(address), migrate(address)))
 
+    assert sorted(asyncio.run(both())) == [(), ("schema",)]
+
+
+def test_two_migrations_of_a_home_of_0_1_0_at_once_apply_everything_once(server: TestServer, empty: str) -> None:
+    migrate_to(server, empty, FIRST_RELEASE)
+    address = Address.parse(server.url(empty), None)
+
+    async def both() -> list[tuple[str, ...]]:
+        return list(await asyncio.gather(migrate(address), migrate(address)))
+
     assert sorted(len(done) for done in asyncio.run(both())) == [0, len(migrations())]
 
 
-def test_a_database_migrated_step_by_step_equals_a_fresh_one(
-    server: TestServer, empty: str, fresh_database: str
-) -> None:
+def test_a_home_of_0_1_0_migrated_step_by_step_equals_a_new_database(server: TestServer, empty: str) -> None:
+    migrate_to(server, empty, FIRST_RELEASE)
     for step in migrations():
         assert len(migrate_to(server, empty, step.version)) == 1
-    assert schema(server, empty) == schema(server, fresh_database)
-    assert len(schema(server, empty)) > 500
+    with new_database(server) as new:
+        made, migrated = schema(server, new), schema(server, empty)
+    assert sorted({*made} ^ {*migrated}) == []
+    assert made == migrated and len(made) > 5000
+
+
+def test_what_is_compared_shows_every_change(server: TestServer, fresh_database: str) -> None:
+    with server.connect(fresh_database) as owner:
+        before = read_schema(owner)
+        for change in CHANGES:
+            with owner.transaction(force_rollback=True):
+                owner.execute(change.encode())
+                assert read_schema(owner) != before, change
+
+
+def test_a_new_database_that_fails_half_way_has_nothing(
+    server: TestServer, empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = Address.parse(server.url(empty), None)
+    with monkeypatch.context() as failing:
+        failing.setattr(migrating, "_schema_files", lambda: ["CREATE TABLE half ()", "SELECT 1 / 0"])
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            asyncio.run(migrate(address))
+    assert asyncio.run(status(address)).pending == ("schema",)
+    assert asyncio.run(migrate(address)) == ("schema",)
+    with server.connect(empty) as owner:
+        assert owner.execute("SELECT to_regclass('muniment.half') IS NULL").fetchone() == (True,)
 
 
 def test_a_newer_schema_is_refused_with_a_clear_message(server: TestServer, fresh_database: str) -> None:
@@ -90,8 +185,14 @@ def test_a_changed_migration_file_is_noticed(
     server: TestServer, fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with server.connect(fresh_database) as owner:
-        owner.execute("UPDATE schema_migrations SET digest = 'other' WHERE version = 2")
-    assert asyncio.run(status(Address.parse(server.url(fresh_database), None))).changed == ("capture",)
+        owner.execute("UPDATE schema_migrations SET digest = 'other' WHERE version = 21")
+    assert asyncio.run(status(Address.parse(server.url(fresh_database), None))).changed == ("pack_in_force",)
+
+
+def test_the_migration_that_includes_a_file_of_the_schema_is_the_one_that_was_applied() -> None:
+    """If this fails because schema/02_names.sql changed: write its old text into the migration instead."""
+    (names,) = (step for step in migrations() if step.version == 25)
+    assert names.digest == "eeb35454142a3df7911a2b6caee80ba2acdc85a4dee0014cdcf1d40e97603566"
 
 
 @pytest.mark.rule("ERR-3")

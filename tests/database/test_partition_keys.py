@@ -9,7 +9,7 @@ from muniment import Fabric
 from muniment.database.partitions import PARTITIONS
 from muniment.testing import People, TestServer
 from tests.database.databases import empty_database, migrate_to
-from tests.database.test_migrate import schema
+from tests.database.schema_dump import schema
 from tests.security.catalogue import Connection
 from tests.security.rows import insert, one
 from tests.stories import remembered

@@ -19,6 +19,7 @@ from muniment.database import embedded
 from muniment.database.address import Address
 from muniment.database.master import find_master_keys
 from muniment.database.migrate import (
+    SCHEMA_STEP,
     RefusedName,
     SchemaStatus,
     migrate,
@@ -186,7 +187,7 @@ class _State:
             "server": found.server if found else None,
             "schema": found.current if found else None,
             "latest": migrations()[-1].version,
-            "pending": found.pending if found else _all_migrations(),
+            "pending": found.pending if found else (SCHEMA_STEP,),
             "changed": found.changed if found else (),
             "refused_names": [asdict(one) for one in self.refused_names],
             "clock_bound_s": found.clock_bound.total_seconds() if found and found.clock_bound else None,
@@ -212,10 +213,6 @@ class _State:
             ],
             indent=0,
         )
-
-
-def _all_migrations() -> tuple[str, ...]:
-    return tuple(f"{step.version:04d}_{step.name}" for step in migrations())
 
 
 def _format_url(parameters: dict[str, Any]) -> str:
@@ -264,7 +261,7 @@ async def _migrate(settings: Settings, reset_logins: bool) -> tuple[str, ...]:
         try:
             pending = (await status(embedded_address(lease))).pending
         except StorageUnavailable:
-            pending = _all_migrations()
+            pending = (SCHEMA_STEP,)
         await prepared(lease)
         return pending
 

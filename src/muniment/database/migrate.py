@@ -1,4 +1,8 @@
-"""The schema: migrations, applied once each in order by the owner of the tables, and settings only the owner makes."""
+"""The schema, made and migrated by the owner of the tables, and settings only the owner makes.
+
+A new database runs the files of `schema`, which say what the tables are now, and counts as migrated. A database that is
+there gets the `migrations` it lacks, once each in order; both ways lead to the same tables, which a test compares.
+"""
 
 import re
 from collections.abc import AsyncGenerator
@@ -8,6 +12,7 @@ from datetime import timedelta
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, LiteralString, cast, get_args
 
 import psycopg
@@ -25,6 +30,12 @@ from muniment.model.names import name_problem
 # "muniment" as a number: only one migration of a database at a time.
 _LOCK = 0x6D756E69
 _FILE = re.compile(r"^(\d{4})_(\w+)\.sql$")
+# A migration that makes what a file of the schema makes has this line instead of the same text.
+_INCLUDE = re.compile(r"^-- include (\S+)\n", re.MULTILINE)
+# The version of a database of release 0.1.0. The steps up to it are not in this program: a database has all or none.
+FIRST_RELEASE = 20
+# What `migrate` and `status` call the step that makes a new database.
+SCHEMA_STEP = "schema"
 # What `migrate` and `status` call the step that sets the gates; what the function says before that.
 GATES_STEP = "gates"
 _NO_GATES = "none"
@@ -64,14 +75,30 @@ class SchemaStatus:
 @cache
 def migrations() -> tuple[Migration, ...]:
     """All migrations that this program has, in order."""
-    folder = files("muniment.database") / "migrations"
+    return read_migrations(files("muniment.database") / "migrations")
+
+
+def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
+    """The migrations of a folder, in order."""
     found = [(match, file) for file in folder.iterdir() if (match := _FILE.match(file.name))]
-    steps = [Migration(int(match[1]), match[2], file.read_text("utf-8")) for match, file in found]
+    steps = [Migration(int(match[1]), match[2], _included(file.read_text("utf-8"))) for match, file in found]
     return tuple(sorted(steps, key=lambda step: step.version))
+
+
+def _included(text: str) -> str:
+    return _INCLUDE.sub(lambda match: (files("muniment.database") / match[1]).read_text("utf-8"), text)
+
+
+def _schema_files() -> list[str]:
+    """What makes a new database, in the order to run it."""
+    folder = files("muniment.database") / "schema"
+    return [file.read_text("utf-8") for file in sorted(folder.iterdir(), key=lambda file: file.name)]
 
 
 async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str, ...]:
     """Apply what is pending and return its names; raises `SchemaNewer` if the database is ahead of this program.
+
+    Raises `SchemaMissing` for a database that was never brought to the first release, 0.1.0.
 
     The logins belong to the whole server: if they exist with passwords from another master key, this raises
     `KeyUnavailable` rather than lock another fabric out, unless `reset_logins` is set.
@@ -86,12 +113,15 @@ async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str,
         )
         applied = await _applied(connection)
         _refuse_newer(max(applied, default=0))
+        _refuse_unreleased(applied)
         logins_are_new = not await _logins_exist(connection)
-        done: list[str] = []
-        for step in migrations():
-            if step.version not in applied:
-                await _apply(connection, step)
-                done.append(f"{step.version:04d}_{step.name}")
+        done = list(_pending(applied))
+        if applied:
+            for step in migrations():
+                if step.version not in applied:
+                    await _apply(connection, step)
+        else:
+            await _create(connection)
         if await _set_gates(connection):
             done.append(GATES_STEP)
         await job_queue.migrate(connection)
@@ -115,11 +145,11 @@ async def status(address: Address) -> SchemaStatus:
         row = await (await connection.execute("SELECT current_setting('server_version')")).fetchone()
         clock_bound = await read_bound(connection)
         gates = await _gates(connection)
-    steps = [f"{m.version:04d}_{m.name}" for m in migrations() if m.version not in applied]
+    steps = _pending(applied)
     return SchemaStatus(
         current=max(applied, default=0),
         latest=migrations()[-1].version,
-        pending=(*steps, GATES_STEP) if gates is not None and gates != gate_names() else tuple(steps),
+        pending=(*steps, GATES_STEP) if gates is not None and gates != gate_names() else steps,
         server=str(row[0]) if row else "",
         changed=tuple(m.name for m in migrations() if applied.get(m.version, m.digest) != m.digest),
         clock_bound=clock_bound,
@@ -156,6 +186,22 @@ def _refuse_newer(current: int) -> None:
             f"the database is at schema {current}, this program knows {migrations()[-1].version}: "
             "upgrade muniment, or open another database"
         )
+
+
+def _refuse_unreleased(applied: dict[int, str]) -> None:
+    there = len([version for version in applied if version <= FIRST_RELEASE])
+    if applied and there < FIRST_RELEASE:
+        raise SchemaMissing(
+            f"the database has {there} of the {FIRST_RELEASE} migrations of 0.1.0, and this program has none of them: "
+            "run muniment db migrate of 0.1.0 first"
+        )
+
+
+def _pending(applied: dict[int, str]) -> tuple[str, ...]:
+    """The names of the steps that a database with these migrations lacks."""
+    if not applied:
+        return (SCHEMA_STEP,)
+    return tuple(f"{step.version:04d}_{step.name}" for step in migrations() if step.version not in applied)
 
 
 def gate_names() -> list[str]:
@@ -243,14 +289,33 @@ async def _applied(connection: AsyncConnection) -> dict[int, str]:
     return {int(version): str(digest) for version, digest in await cursor.fetchall()}
 
 
+async def _create(connection: AsyncConnection) -> None:
+    """Make the tables of a new database, and record the migrations that it does not need."""
+    texts = _schema_files()
+    digest = sha256("".join(texts).encode()).hexdigest()
+    async with connection.transaction():
+        for version in range(1, FIRST_RELEASE + 1):
+            await _record(connection, version, SCHEMA_STEP, digest)
+        for step in migrations():
+            await _record(connection, step.version, step.name, step.digest)
+        for text in texts:
+            await _run(connection, text)
+
+
 async def _apply(connection: AsyncConnection, step: Migration) -> None:
     async with connection.transaction():
-        await connection.execute("SET LOCAL search_path = muniment, public")
-        await connection.execute(cast("LiteralString", step.sql))
-        await connection.execute(
-            "INSERT INTO muniment.schema_migrations (version, name, digest) VALUES (%s, %s, %s)",
-            [step.version, step.name, step.digest],
-        )
+        await _run(connection, step.sql)
+        await _record(connection, step.version, step.name, step.digest)
+
+
+async def _run(connection: AsyncConnection, text: str) -> None:
+    await connection.execute("SET LOCAL search_path = muniment, public")
+    await connection.execute(cast("LiteralString", text))
+
+
+async def _record(connection: AsyncConnection, version: int, name: str, digest: str) -> None:
+    statement = "INSERT INTO muniment.schema_migrations (version, name, digest) VALUES (%s, %s, %s)"
+    await connection.execute(statement, [version, name, digest])
 
 
 async def _set_passwords(connection: AsyncConnection, address: Address) -> None:

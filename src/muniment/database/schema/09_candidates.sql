@@ -1,0 +1,189 @@
+-- From captures to candidates: consolidation, what models answered, calibration, and the candidates themselves.
+
+-- How far a tenant's captures have been read; `at` is up to when its expiries were told. Numbers follow commits, so nothing
+-- can appear behind it.
+CREATE TABLE cursors (
+  tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  name       text COLLATE "C" NOT NULL,
+  seq        bigint NOT NULL,
+  capture_id text COLLATE "C" NOT NULL,
+  at         timestamptz,
+  PRIMARY KEY (tenant_id, name)
+);
+
+-- Who asked for which further consolidation of a capture, and why. The key settles who is first; a row is written once.
+CREATE TABLE reruns (
+  tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  capture_id text COLLATE "C" NOT NULL,
+  number     int NOT NULL CHECK (number > 1),
+  seq        bigint NOT NULL,
+  ordered_at timestamptz NOT NULL,
+  txid       xid8 NOT NULL,
+  by         text COLLATE "C" NOT NULL,
+  reason     text NOT NULL CHECK (reason IN ('consent_changed', 'extractor_changed', 'pack_changed', 'requested')),
+  PRIMARY KEY (tenant_id, capture_id, number),
+  FOREIGN KEY (tenant_id, seq, ordered_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+);
+
+-- That a capture was consolidated: whoever inserts the row does the work, in the same transaction. Each consolidation has a
+-- number and happens once; all but the first need a row in `reruns` (`ordered` is null for the first).
+CREATE TABLE consolidations (
+  tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  capture_id text COLLATE "C" NOT NULL,
+  at         timestamptz NOT NULL,
+  number     int NOT NULL DEFAULT 1 CONSTRAINT consolidations_number CHECK (number >= 1),
+  ordered    int GENERATED ALWAYS AS (nullif(number, 1)) STORED,
+  PRIMARY KEY (tenant_id, capture_id, number),
+  CONSTRAINT consolidations_ordered FOREIGN KEY (tenant_id, capture_id, ordered) REFERENCES reruns (tenant_id, capture_id, number)
+);
+
+-- Captures that could not be consolidated: tried again later, parked in the end (CAN-3). Work in hand, not a record: the row
+-- goes when the capture is done. Those behind it that concern the same holder wait with it, so that order holds.
+CREATE TABLE retries (
+  tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  capture_id text COLLATE "C" NOT NULL,
+  seq        bigint NOT NULL,
+  holder     text COLLATE "C" NOT NULL,
+  tries      smallint NOT NULL CHECK (tries >= 0),
+  next_at    timestamptz NOT NULL,
+  error      text COLLATE "C",
+  parked_at  timestamptz,
+  number     int NOT NULL DEFAULT 1,
+  PRIMARY KEY (tenant_id, capture_id)
+);
+CREATE INDEX retries_due ON retries (tenant_id, seq, capture_id) WHERE parked_at IS NULL;
+
+-- What a language model answered about a capture, sealed: asked once, the same ever after (CAN-2).
+CREATE TABLE extractions (
+  tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  capture_id text COLLATE "C" NOT NULL,
+  extractor  text COLLATE "C" NOT NULL,
+  holder     text COLLATE "C" NOT NULL,
+  at         timestamptz NOT NULL,
+  answer     bytea NOT NULL,
+  PRIMARY KEY (tenant_id, capture_id, extractor)
+) PARTITION BY HASH (tenant_id);
+CREATE INDEX extractions_by_time ON extractions (tenant_id, extractor, at);
+SELECT divide_by_tenant('extractions', 'answer');
+
+-- How often a model was asked on a day; asking counts, whatever is answered.
+CREATE TABLE model_calls (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  extractor text COLLATE "C" NOT NULL,
+  day       date NOT NULL,
+  calls     int NOT NULL CHECK (calls > 0),
+  PRIMARY KEY (tenant_id, extractor, day)
+);
+
+-- What a source's confidence was worth, from people's verdicts (CAN-6): [[raw, estimate, verdicts, approved], ...] rising.
+CREATE TABLE calibrations (
+  tenant_id      text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  calibration_id text COLLATE "C" NOT NULL,
+  seq            bigint NOT NULL,
+  calibrated_at  timestamptz NOT NULL,
+  txid           xid8 NOT NULL,
+  source         text COLLATE "C" NOT NULL,
+  verdicts       int NOT NULL CHECK (verdicts >= 0),
+  approved       int NOT NULL CHECK (approved BETWEEN 0 AND verdicts),
+  points         jsonb NOT NULL CHECK (jsonb_typeof(points) = 'array'),
+  PRIMARY KEY (tenant_id, calibration_id),
+  UNIQUE (tenant_id, source, seq),
+  FOREIGN KEY (tenant_id, seq, calibrated_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+);
+
+-- The gates that every new candidate must have passed, in order (CAN-4). `migrate` replaces the body with the program's own
+-- list, so a new gate needs no change of the schema; until it has, no candidate can be written.
+CREATE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN '["none"]'::jsonb;
+
+-- What a capture states, once it passed the gates. `content` (value, text, evidence refs) is sealed under the key of `holder`.
+-- The author is the capture's by foreign key while the capture is in the database (`live_capture_id`; archiving sets it to
+-- null, a new row cannot). Each edit carries all editors before it and adds its own. `gates` and `redactions` say what the
+-- candidate went through and how often which kind was masked; `corrects` is the memory it corrects; `claimed_by` is whose
+-- word its confidence is, `calibration` what that was measured by, `flags` what an extractor wants a person to know.
+-- `fact` is a digest of what it stated before the gates changed anything, under the key of its holder: a fact is proposed
+-- once from a capture, however often that is consolidated. Null for edits and copies.
+CREATE TABLE candidates (
+  tenant_id       text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  candidate_id    text COLLATE "C" NOT NULL,
+  seq             bigint NOT NULL,
+  capture_id      text COLLATE "C" NOT NULL,
+  live_capture_id text COLLATE "C",
+  capture_seq     bigint NOT NULL,
+  author          text COLLATE "C" NOT NULL,
+  source          text NOT NULL CHECK (source IN ('agent', 'operator', 'system', 'end_user')),
+  class           text NOT NULL CHECK (class IN ('evidence_link', 'preference', 'decision_outcome', 'correction', 'statement')),
+  entity          text COLLATE "C",
+  predicate       text COLLATE "C",
+  classification  text COLLATE "C" NOT NULL,
+  holder          text COLLATE "C" NOT NULL,
+  subject         text COLLATE "C",
+  user_id         text COLLATE "C",
+  session_id      text COLLATE "C",
+  workflow_id     text COLLATE "C",
+  intent_id       text COLLATE "C",
+  qualifiers      jsonb,
+  raw_confidence  float8 NOT NULL CHECK (raw_confidence BETWEEN 0 AND 1),
+  confidence      float8 NOT NULL CHECK (confidence BETWEEN 0 AND 1),
+  trust           float8 NOT NULL CHECK (trust BETWEEN 0 AND 1),
+  consent_id      text COLLATE "C",
+  extractor       text COLLATE "C" NOT NULL,
+  ordinal         int NOT NULL,
+  edits           text COLLATE "C",
+  editor          text COLLATE "C",
+  prior_editors   text[] COLLATE "C",
+  editors         text[] COLLATE "C" NOT NULL DEFAULT '{}',
+  content         bytea NOT NULL,
+  -- What a memory must share with its candidate, '' for none, in one column that a foreign key can hold.
+  facts           text COLLATE "C" GENERATED ALWAYS AS (md5(
+    capture_id || chr(31) || class || chr(31) || classification || chr(31) || holder || chr(31) || coalesce(subject, '') || chr(31)
+    || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31) || coalesce(user_id, '') || chr(31)
+    || coalesce(session_id, '') || chr(31) || coalesce(workflow_id, '') || chr(31) || coalesce(intent_id, '') || chr(31)
+    || coalesce(qualifiers::text, ''))) STORED,
+  gates           jsonb NOT NULL DEFAULT '[]',
+  redactions      jsonb NOT NULL DEFAULT '{}',
+  corrects        text COLLATE "C",
+  claimed_by      text COLLATE "C",
+  calibration     text COLLATE "C",
+  flags           text[] COLLATE "C" NOT NULL DEFAULT '{}',
+  consolidation   int NOT NULL DEFAULT 1,
+  fact            bytea,
+  PRIMARY KEY (tenant_id, candidate_id),
+  UNIQUE (tenant_id, candidate_id, author, editors, facts),
+  UNIQUE (tenant_id, candidate_id, editors),
+  CONSTRAINT candidates_one_of_a_consolidation UNIQUE (tenant_id, capture_id, consolidation, extractor, ordinal),
+  FOREIGN KEY (tenant_id, calibration) REFERENCES calibrations (tenant_id, calibration_id),
+  CHECK ((edits IS NULL) = (editor IS NULL) AND (edits IS NULL) = (prior_editors IS NULL)),
+  CHECK (cardinality(editors) <= 8),
+  CHECK (editors = CASE WHEN edits IS NULL THEN '{}'::text[] ELSE prior_editors || editor END)
+) PARTITION BY HASH (tenant_id);
+-- By which a capture that leaves lets go of its candidates.
+CREATE INDEX candidates_by_live_capture ON candidates (tenant_id, live_capture_id) WHERE live_capture_id IS NOT NULL;
+CREATE UNIQUE INDEX candidates_one_fact ON candidates (tenant_id, fact) WHERE fact IS NOT NULL;
+SELECT divide_by_tenant('candidates', 'content', 'fact');
+SELECT key_between_partitions('candidates', 'tenant_id, capture_seq, live_capture_id, author',
+  'captures', 'tenant_id, seq, capture_id, author', 'ON DELETE SET NULL (live_capture_id)');
+SELECT key_between_partitions('candidates', 'tenant_id, edits, prior_editors', 'candidates', 'tenant_id, candidate_id, editors');
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_tenant('cursors', 'consolidations', 'retries', 'extractions', 'model_calls');
+SELECT rows_of_transaction('reruns', 'tenant_rerun');
+SELECT rows_of_transaction('calibrations', 'tenant_calibrate');
+SELECT add_policy('candidates', 'tenant_read', 'SELECT');
+-- The gates are checked when a candidate is written and never later: older ones had other gates, and an erasure blanks them.
+SELECT add_policy('candidates', 'tenant_insert', 'INSERT',
+  writes => $$live_capture_id = capture_id AND jsonb_path_query_array(gates, '$[*].gate') = required_gates()$$);
+-- An erasure blanks content as the owner (`erase_content`).
+SELECT add_policy('candidates', 'blank', 'UPDATE', login => 'owner');
+
+-- Who may do what.
+GRANT SELECT, INSERT ON reruns, consolidations, extractions, candidates TO muniment_writer;
+GRANT SELECT ON calibrations TO muniment_writer;
+GRANT SELECT ON cursors, reruns, consolidations, retries, extractions, model_calls, calibrations, candidates TO muniment_auditor;
+GRANT SELECT, INSERT ON calibrations TO muniment_jobs;
+GRANT SELECT ON consolidations, retries TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (seq, capture_id) ON cursors TO muniment_writer;
+GRANT SELECT, INSERT, UPDATE (at) ON cursors TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (tries, next_at, error, parked_at), DELETE ON retries TO muniment_writer;
+GRANT SELECT, INSERT, UPDATE (calls) ON model_calls TO muniment_writer;
+GRANT SELECT (tenant_id, candidate_id, capture_id, entity, holder, subject, user_id) ON candidates TO muniment_privacy;
+GRANT SELECT (tenant_id, candidate_id, capture_id, entity, raw_confidence, claimed_by) ON candidates TO muniment_jobs;

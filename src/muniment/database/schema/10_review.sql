@@ -1,0 +1,162 @@
+-- The review queue: proposals, verdicts, what was rejected and refused, who looks at what.
+
+-- A proposal's status is derived from its verdicts; the row itself never changes (REV-1). `edit_of` is the proposal that it
+-- edits; `reopens` the duplicate that comes back, once, as a proposal of its own (REV-8); `run_id` the run that it came out of
+-- (REC-12); `audits` a memory that policy promoted alone and that a person is asked to look at again, once (JOB-6).
+CREATE TABLE proposals (
+  tenant_id      text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  proposal_id    text COLLATE "C" NOT NULL,
+  seq            bigint NOT NULL,
+  candidate_id   text COLLATE "C" NOT NULL,
+  class          text NOT NULL,
+  tier_derived   text NOT NULL CHECK (tier_derived IN ('working', 'episodic', 'semantic', 'durable')),
+  priority       float8 NOT NULL CHECK (priority BETWEEN 0 AND 1),
+  risk           text NOT NULL CHECK (risk IN ('low', 'high')),
+  sensitive      boolean NOT NULL,
+  consent_check  text NOT NULL CHECK (consent_check IN ('passed', 'not_required')),
+  contradicts    text[] COLLATE "C" NOT NULL,
+  auto_eligible  boolean NOT NULL,
+  human_reasons  text[] NOT NULL,
+  enqueued_at    timestamptz NOT NULL,
+  due_at         timestamptz NOT NULL,
+  pack           text COLLATE "C" NOT NULL,
+  edit_of        text COLLATE "C",
+  lock           smallint NOT NULL DEFAULT 0 CHECK (lock = 0),
+  reopens        text COLLATE "C",
+  run_id         text COLLATE "C",
+  audits         text COLLATE "C",
+  PRIMARY KEY (tenant_id, proposal_id),
+  UNIQUE (tenant_id, candidate_id),
+  UNIQUE (tenant_id, edit_of),
+  UNIQUE (tenant_id, reopens),
+  UNIQUE (tenant_id, audits),
+  CONSTRAINT proposals_tenant_id_proposal_id_candidate_id_tier_derived__key1
+    UNIQUE (tenant_id, proposal_id, candidate_id, tier_derived, class),
+  FOREIGN KEY (tenant_id, candidate_id) REFERENCES candidates (tenant_id, candidate_id),
+  FOREIGN KEY (tenant_id, edit_of) REFERENCES proposals (tenant_id, proposal_id),
+  FOREIGN KEY (tenant_id, reopens) REFERENCES proposals (tenant_id, proposal_id),
+  CHECK (reopens <> proposal_id)
+);
+CREATE INDEX proposals_by_due ON proposals (tenant_id, due_at, proposal_id);
+CREATE INDEX proposals_by_run ON proposals (tenant_id, run_id, seq) WHERE run_id IS NOT NULL;
+-- Proposals that policy may promote alone, in the order of their commits.
+CREATE INDEX proposals_by_policy ON proposals (tenant_id, seq, proposal_id) WHERE auto_eligible;
+
+-- Who decided what, when, and sealed (`remark`) why. One final verdict per proposal: of two operators at once one wins (REV-5).
+-- A rejection can be lifted, once, by a named person (REV-6). `cause` is why a proposal is held or ended, in one word that a
+-- job can look for.
+CREATE TABLE verdicts (
+  tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  verdict_id  text COLLATE "C" NOT NULL,
+  proposal_id text COLLATE "C" NOT NULL,
+  seq         bigint NOT NULL,
+  action      text NOT NULL CHECK (action IN ('approve', 'edit', 'reject', 'hold', 'block', 'duplicate', 'withdraw', 'override',
+    'assign', 'release', 'lift', 'resolve')),
+  by          text COLLATE "C" NOT NULL,
+  by_kind     text NOT NULL CHECK (by_kind IN ('operator', 'system')),
+  at          timestamptz NOT NULL,
+  pack        text COLLATE "C" NOT NULL,
+  tier        text CHECK (tier IN ('working', 'episodic', 'semantic', 'durable')),
+  priority    float8 CHECK (priority BETWEEN 0 AND 1),
+  assignee    text COLLATE "C",
+  memory_id   text COLLATE "C",
+  holder      text COLLATE "C" NOT NULL,
+  remark      bytea,
+  txid        xid8 NOT NULL,
+  cause       text CHECK (cause IN ('contradiction', 'budget', 'pack')),
+  PRIMARY KEY (tenant_id, verdict_id),
+  UNIQUE (tenant_id, verdict_id, proposal_id, by, by_kind, action),
+  UNIQUE (tenant_id, verdict_id, pack),
+  FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id),
+  FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  CHECK ((by = 'auto') = (by_kind = 'system')),
+  CONSTRAINT verdicts_lift CHECK (action <> 'lift' OR by_kind = 'operator')
+);
+CREATE UNIQUE INDEX verdicts_one_final ON verdicts (tenant_id, proposal_id)
+  WHERE action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw');
+CREATE UNIQUE INDEX verdicts_one_lift ON verdicts (tenant_id, proposal_id) WHERE action = 'lift';
+CREATE INDEX verdicts_by_proposal ON verdicts (tenant_id, proposal_id, seq);
+CREATE INDEX verdicts_by_memory ON verdicts (tenant_id, memory_id) WHERE action = 'duplicate';
+
+-- What a rejected fact is found by (REV-6): keyed hashes of its fingerprint and of its place among texts, never the text.
+-- A backtest asks, as the auditor, whether a candidate was rejected before.
+CREATE TABLE rejection_marks (
+  tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  mark        bigint NOT NULL,
+  proposal_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant_id, mark, proposal_id),
+  FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id)
+);
+
+-- What a gate refused, without its content (CAN-5). `rejection` is the rejected proposal that the refusal follows.
+CREATE TABLE refusals (
+  tenant_id     text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  capture_id    text COLLATE "C" NOT NULL,
+  extractor     text COLLATE "C" NOT NULL,
+  ordinal       int NOT NULL,
+  seq           bigint NOT NULL,
+  gate          text NOT NULL,
+  reason        text NOT NULL,
+  at            timestamptz NOT NULL,
+  rejection     text COLLATE "C",
+  consolidation int NOT NULL DEFAULT 1,
+  PRIMARY KEY (tenant_id, capture_id, consolidation, extractor, ordinal),
+  FOREIGN KEY (tenant_id, rejection) REFERENCES proposals (tenant_id, proposal_id)
+);
+CREATE INDEX refusals_by_time ON refusals (tenant_id, seq, capture_id, ordinal);
+
+-- Whether policy may promote a class alone: the last row of a class counts. Jobs may only open it, people only close it (JOB-6).
+CREATE TABLE breakers (
+  tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  write_class text NOT NULL,
+  seq         bigint NOT NULL,
+  at          timestamptz NOT NULL,
+  txid        xid8 NOT NULL,
+  open        boolean NOT NULL,
+  by          text COLLATE "C" NOT NULL,
+  samples     int NOT NULL CHECK (samples >= 0),
+  correct     int NOT NULL CHECK (correct BETWEEN 0 AND samples),
+  low         float8 NOT NULL CHECK (low BETWEEN 0 AND 1),
+  PRIMARY KEY (tenant_id, write_class, seq),
+  FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  CHECK (open = (by = 'auto'))
+);
+
+-- Who looks at which proposal, since when, and when they were last seen to. No verdict: nothing rests on it, and it is
+-- forgotten once they look no more.
+CREATE TABLE attendances (
+  tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  proposal_id text COLLATE "C" NOT NULL,
+  principal   text COLLATE "C" NOT NULL,
+  since       timestamptz NOT NULL CHECK (isfinite(since)),
+  at          timestamptz NOT NULL CHECK (isfinite(at)),
+  PRIMARY KEY (tenant_id, proposal_id, principal),
+  FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id)
+);
+CREATE INDEX attendances_by_time ON attendances (tenant_id, at);
+
+-- No samples of content and keys.
+SELECT no_samples('verdicts', 'remark');
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_tenant('proposals', 'rejection_marks', 'refusals', 'attendances');
+SELECT rows_of_transaction('verdicts', 'tenant_decide');
+-- An erasure ends what still waits in the queue, and does nothing else there.
+SELECT add_policy('verdicts', 'officer_withdraw', 'INSERT', writes => $$action = 'withdraw'$$, login => 'privacy', kind => 'RESTRICTIVE');
+-- An erasure blanks content as the owner (`erase_content`).
+SELECT add_policy('verdicts', 'blank', 'UPDATE', login => 'owner');
+SELECT rows_of_transaction('breakers', 'tenant_switch');
+SELECT add_policy('breakers', 'jobs_open', 'INSERT', writes => 'open', login => 'jobs', kind => 'RESTRICTIVE');
+SELECT add_policy('breakers', 'people_close', 'INSERT', writes => 'NOT open', login => 'writer', kind => 'RESTRICTIVE');
+
+-- Who may do what.
+GRANT SELECT, INSERT ON verdicts, rejection_marks, refusals, breakers TO muniment_writer;
+GRANT SELECT ON proposals, verdicts, rejection_marks, refusals, breakers TO muniment_auditor;
+GRANT SELECT, INSERT ON breakers TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (lock) ON proposals TO muniment_writer;
+GRANT SELECT (tenant_id, proposal_id, candidate_id, pack) ON proposals TO muniment_privacy;
+GRANT SELECT (tenant_id, proposal_id, candidate_id, class, enqueued_at, due_at, pack, edit_of, audits) ON proposals TO muniment_jobs;
+GRANT SELECT (tenant_id, proposal_id, action), INSERT ON verdicts TO muniment_privacy;
+GRANT SELECT (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at) ON verdicts TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (since, at) ON attendances TO muniment_writer;
+GRANT SELECT (tenant_id, at), DELETE ON attendances TO muniment_jobs;

@@ -1,0 +1,234 @@
+-- Promoted memory: immutable metadata, sealed bodies apart, a narrow table for recall's filters, how a memory ends.
+
+-- Four eyes stand in the schema (REV-4): author and editors are the candidate's, approver and action the verdict's, the derived
+-- tier the proposal's, the pack the verdict's, label, subject and scope the candidate's (`facts`), `sensitive` what the pack says
+-- of the label, all by foreign key; the checks then compare them. People are compared by the look of their names (REV-15), and
+-- whoever said a thing (`vouched`) counts as its author. '' stands for "none" in scope columns, so that foreign keys over them
+-- are never skipped for a null.
+CREATE TABLE memories (
+  tenant_id        text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  memory_id        text COLLATE "C" NOT NULL,
+  candidate_id     text COLLATE "C" NOT NULL,
+  proposal_id      text COLLATE "C" NOT NULL,
+  verdict_id       text COLLATE "C" NOT NULL,
+  verdict_action   text NOT NULL DEFAULT 'approve' CHECK (verdict_action = 'approve'),
+  capture_id       text COLLATE "C" NOT NULL,
+  born_seq         bigint NOT NULL,
+  promoted_at      timestamptz NOT NULL,
+  born_txid        xid8 NOT NULL,
+  expires_at       timestamptz NOT NULL,
+  class            text NOT NULL,
+  entity           text COLLATE "C",
+  predicate        text COLLATE "C",
+  classification   text COLLATE "C" NOT NULL,
+  sensitive        boolean NOT NULL,
+  tier             text NOT NULL CHECK (tier IN ('working', 'episodic', 'semantic', 'durable')),
+  tier_derived     text NOT NULL,
+  priority         float8 NOT NULL CHECK (priority BETWEEN 0 AND 1),
+  confidence       float8 NOT NULL CHECK (confidence BETWEEN 0 AND 1),
+  trust            float8 NOT NULL CHECK (trust BETWEEN 0 AND 1),
+  holder           text COLLATE "C" NOT NULL,
+  subject          text COLLATE "C",
+  user_id          text COLLATE "C" NOT NULL,
+  session_id       text COLLATE "C" NOT NULL,
+  workflow_id      text COLLATE "C" NOT NULL,
+  intent_id        text COLLATE "C" NOT NULL,
+  qualifiers       jsonb,
+  decision_key     text COLLATE "C",
+  consent_id       text COLLATE "C",
+  consent_root     text COLLATE "C",
+  pack             text COLLATE "C" NOT NULL,
+  ontology_version text COLLATE "C" NOT NULL,
+  kind             text NOT NULL,
+  origin           text COLLATE "C",
+  source           text NOT NULL,
+  author           text COLLATE "C" NOT NULL,
+  editors          text[] COLLATE "C" NOT NULL,
+  approver         text COLLATE "C" NOT NULL,
+  approver_kind    text NOT NULL,
+  captured_at      timestamptz NOT NULL,
+  observed_at      timestamptz NOT NULL,
+  -- What `memory_scope` must share with its memory, in one column that a foreign key can hold; the same expression is there.
+  filters          text COLLATE "C" GENERATED ALWAYS AS (md5(
+    user_id || chr(31) || tier || chr(31) || class || chr(31) || classification || chr(31) || session_id || chr(31)
+    || workflow_id || chr(31) || intent_id || chr(31) || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31)
+    || coalesce(consent_root, '') || chr(31) || coalesce(qualifiers::text, '') || chr(31) || born_seq::text || chr(31)
+    || extract(epoch FROM promoted_at AT TIME ZONE 'UTC')::text || chr(31) || extract(epoch FROM expires_at AT TIME ZONE 'UTC')::text || chr(31)
+    || priority::numeric::text || chr(31) || confidence::numeric::text)) STORED,
+  -- What it must share with its candidate.
+  facts            text COLLATE "C" GENERATED ALWAYS AS (md5(
+    capture_id || chr(31) || class || chr(31) || classification || chr(31) || holder || chr(31) || coalesce(subject, '') || chr(31)
+    || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31) || user_id || chr(31)
+    || session_id || chr(31) || workflow_id || chr(31) || intent_id || chr(31)
+    || coalesce(qualifiers::text, ''))) STORED,
+  vouched          text COLLATE "C",
+  PRIMARY KEY (tenant_id, memory_id),
+  UNIQUE (tenant_id, proposal_id),
+  UNIQUE (tenant_id, memory_id, filters),
+  FOREIGN KEY (tenant_id, candidate_id, author, editors, facts)
+    REFERENCES candidates (tenant_id, candidate_id, author, editors, facts),
+  CONSTRAINT memories_of_its_proposal FOREIGN KEY (tenant_id, proposal_id, candidate_id, tier_derived, class)
+    REFERENCES proposals (tenant_id, proposal_id, candidate_id, tier_derived, class),
+  FOREIGN KEY (tenant_id, verdict_id, proposal_id, approver, approver_kind, verdict_action)
+    REFERENCES verdicts (tenant_id, verdict_id, proposal_id, by, by_kind, action),
+  -- A memory is decided under the pack of its verdict, which is the one in force then (PAC-9); the proposal may be older.
+  CONSTRAINT memories_under_the_pack_of_its_verdict FOREIGN KEY (tenant_id, verdict_id, pack)
+    REFERENCES verdicts (tenant_id, verdict_id, pack),
+  FOREIGN KEY (tenant_id, pack, classification, sensitive) REFERENCES pack_labels (tenant_id, pack, label, sensitive),
+  FOREIGN KEY (tenant_id, consent_id, consent_root) REFERENCES consents (tenant_id, consent_id, root_id),
+  FOREIGN KEY (tenant_id, consent_id, subject) REFERENCES consents (tenant_id, consent_id, subject),
+  FOREIGN KEY (tenant_id, born_seq, promoted_at, born_txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  CONSTRAINT memories_four_eyes CHECK (
+    NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable')
+    OR (approver_kind = 'operator' AND approver <> author AND NOT approver = ANY (editors))),
+  CONSTRAINT memories_two_people CHECK (
+    NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable')
+    OR NOT muniment.is_among(approver, array_prepend(author, editors))),
+  CONSTRAINT memories_not_by_who_said_it CHECK (
+    NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable')
+    OR vouched IS DISTINCT FROM 'user' OR NOT muniment.is_among(approver, ARRAY[user_id])),
+  CONSTRAINT memories_consent CHECK (
+    NOT sensitive OR class = 'evidence_link' OR (consent_id IS NOT NULL AND consent_root IS NOT NULL AND subject IS NOT NULL)),
+  CHECK ((consent_id IS NULL) = (consent_root IS NULL)),
+  CHECK (tier <> 'working' OR session_id <> '')
+);
+CREATE INDEX memories_by_key ON memories (tenant_id, entity, predicate) WHERE entity IS NOT NULL;
+CREATE INDEX memories_by_decision ON memories (tenant_id, decision_key) WHERE decision_key IS NOT NULL;
+-- In the order of their promotion: all of a tenant, and those that policy promoted alone.
+CREATE INDEX memories_by_number ON memories (tenant_id, born_seq, memory_id);
+CREATE INDEX memories_by_policy ON memories (tenant_id, born_seq, memory_id) WHERE approver_kind = 'system';
+
+-- Candidates and proposals point at memories too.
+ALTER TABLE candidates ADD FOREIGN KEY (tenant_id, corrects) REFERENCES memories (tenant_id, memory_id);
+ALTER TABLE proposals ADD FOREIGN KEY (tenant_id, audits) REFERENCES memories (tenant_id, memory_id);
+
+-- Text, value and evidence refs, sealed under the key of the memory's holder.
+CREATE TABLE memory_bodies (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  memory_id text COLLATE "C" NOT NULL,
+  content   bytea NOT NULL,
+  PRIMARY KEY (tenant_id, memory_id),
+  FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id)
+) PARTITION BY HASH (tenant_id);
+SELECT divide_by_tenant('memory_bodies', 'content');
+
+-- That a memory was withdrawn (PRO-6): once, by the primary key; now, by the tick of its own transaction. The jobs and the
+-- officer withdraw for their own reasons alone.
+CREATE TABLE retractions (
+  tenant_id     text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  memory_id     text COLLATE "C" NOT NULL,
+  seq           bigint NOT NULL,
+  retracted_at  timestamptz NOT NULL,
+  txid          xid8 NOT NULL,
+  retracted_by  text COLLATE "C" NOT NULL,
+  reason        text NOT NULL CHECK (reason IN ('superseded', 'corrected', 'wrong', 'consent_revoked', 'erased', 'deprecated')),
+  superseded_by text COLLATE "C",
+  PRIMARY KEY (tenant_id, memory_id),
+  UNIQUE (tenant_id, memory_id, seq),
+  FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
+  FOREIGN KEY (tenant_id, superseded_by) REFERENCES memories (tenant_id, memory_id),
+  FOREIGN KEY (tenant_id, seq, retracted_at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  CHECK (superseded_by IS NULL OR reason IN ('superseded', 'corrected')),
+  CHECK (superseded_by <> memory_id)
+);
+
+-- What is left of a memory whose content had to go: when, and a digest over the sealed bytes that were there.
+CREATE TABLE tombstones (
+  tenant_id     text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  memory_id     text COLLATE "C" NOT NULL,
+  seq           bigint NOT NULL,
+  tombstoned_at timestamptz NOT NULL,
+  txid          xid8 NOT NULL,
+  digest        bytea NOT NULL CHECK (length(digest) = 32),
+  PRIMARY KEY (tenant_id, memory_id),
+  UNIQUE (tenant_id, memory_id, seq),
+  UNIQUE (tenant_id, memory_id, seq, tombstoned_at),
+  FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
+  FOREIGN KEY (tenant_id, seq, tombstoned_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+);
+
+-- What recall filters by, narrow. `filters` binds every one of these columns to the memory's own by foreign key.
+-- A memory changes only here, and only so (PRO-3): `dead_seq` goes once from null to the number of its retraction; `tomb_seq`
+-- and `tomb_at` go once from null to those of its tombstone, after a retraction or when its time is over, never before.
+-- It has its body until it has its tombstone, and no longer: `body_id` is its id until then.
+CREATE TABLE memory_scope (
+  tenant_id      text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  user_id        text COLLATE "C" NOT NULL,
+  memory_id      text COLLATE "C" NOT NULL,
+  born_seq       bigint NOT NULL,
+  dead_seq       bigint,
+  promoted_at    timestamptz NOT NULL,
+  expires_at     timestamptz NOT NULL,
+  priority       float8 NOT NULL,
+  confidence     float8 NOT NULL,
+  tier           text NOT NULL,
+  class          text NOT NULL,
+  classification text COLLATE "C" NOT NULL,
+  session_id     text COLLATE "C" NOT NULL,
+  workflow_id    text COLLATE "C" NOT NULL,
+  intent_id      text COLLATE "C" NOT NULL,
+  entity         text COLLATE "C",
+  predicate      text COLLATE "C",
+  consent_root   text COLLATE "C",
+  qualifiers     jsonb,
+  filters        text COLLATE "C" GENERATED ALWAYS AS (md5(
+    user_id || chr(31) || tier || chr(31) || class || chr(31) || classification || chr(31) || session_id || chr(31)
+    || workflow_id || chr(31) || intent_id || chr(31) || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31)
+    || coalesce(consent_root, '') || chr(31) || coalesce(qualifiers::text, '') || chr(31) || born_seq::text || chr(31)
+    || extract(epoch FROM promoted_at AT TIME ZONE 'UTC')::text || chr(31) || extract(epoch FROM expires_at AT TIME ZONE 'UTC')::text || chr(31)
+    || priority::numeric::text || chr(31) || confidence::numeric::text)) STORED,
+  tomb_seq       bigint,
+  body_id        text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN tomb_seq IS NULL THEN memory_id END) STORED,
+  tomb_at        timestamptz,
+  PRIMARY KEY (tenant_id, memory_id),
+  UNIQUE (tenant_id, memory_id, dead_seq),
+  UNIQUE (tenant_id, body_id),
+  FOREIGN KEY (tenant_id, memory_id, filters) REFERENCES memories (tenant_id, memory_id, filters),
+  FOREIGN KEY (tenant_id, memory_id, dead_seq) REFERENCES retractions (tenant_id, memory_id, seq),
+  FOREIGN KEY (tenant_id, memory_id, tomb_seq) REFERENCES tombstones (tenant_id, memory_id, seq),
+  FOREIGN KEY (tenant_id, memory_id, tomb_seq, tomb_at) REFERENCES tombstones (tenant_id, memory_id, seq, tombstoned_at),
+  FOREIGN KEY (tenant_id, body_id) REFERENCES memory_bodies (tenant_id, memory_id),
+  CONSTRAINT memory_scope_ended_first CHECK (tomb_seq IS NULL OR dead_seq IS NOT NULL OR expires_at <= tomb_at),
+  CONSTRAINT memory_scope_whole_tomb CHECK ((tomb_seq IS NULL) = (tomb_at IS NULL))
+);
+CREATE INDEX memory_scope_by_user ON memory_scope (tenant_id, user_id, memory_id);
+CREATE INDEX memory_scope_by_consent ON memory_scope (tenant_id, consent_root) WHERE consent_root IS NOT NULL;
+CREATE INDEX memory_scope_by_expiry ON memory_scope (tenant_id, expires_at) WHERE expires_at < 'infinity' AND tomb_seq IS NULL;
+-- And the other way: at its commit a retraction has ended what it retracts, and a body that is not needed is gone.
+ALTER TABLE retractions ADD FOREIGN KEY (tenant_id, memory_id, seq)
+  REFERENCES memory_scope (tenant_id, memory_id, dead_seq) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE memory_bodies ADD FOREIGN KEY (tenant_id, memory_id)
+  REFERENCES memory_scope (tenant_id, body_id) DEFERRABLE INITIALLY DEFERRED;
+
+-- Rows to lock: promotions of one key, or of texts in one scope, pass one after the other (PRO-7).
+CREATE TABLE promotion_locks (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  key       text COLLATE "C" NOT NULL,
+  lock      smallint NOT NULL DEFAULT 0 CHECK (lock = 0),
+  PRIMARY KEY (tenant_id, key)
+);
+
+-- Which rows a transaction sees and writes.
+SELECT rows_of_tenant('memory_bodies', 'promotion_locks');
+SELECT rows_of_transaction('memories', 'tenant_promote', mark => 'born_txid');
+SELECT rows_of_transaction('retractions', 'tenant_retract');
+SELECT add_policy('retractions', 'jobs_retract', 'INSERT', writes => $$reason = 'consent_revoked'$$, login => 'jobs', kind => 'RESTRICTIVE');
+SELECT add_policy('retractions', 'officer_retract', 'INSERT', writes => $$reason = 'erased'$$, login => 'privacy', kind => 'RESTRICTIVE');
+SELECT rows_of_transaction('tombstones', 'tenant_entomb');
+SELECT add_policy('memory_scope', 'tenant_read', 'SELECT');
+SELECT add_policy('memory_scope', 'tenant_insert', 'INSERT', writes => 'dead_seq IS NULL');
+SELECT add_policy('memory_scope', 'die_once', 'UPDATE', sees => 'dead_seq IS NULL', writes => 'dead_seq IS NOT NULL');
+SELECT add_policy('memory_scope', 'entomb_once', 'UPDATE', sees => 'tomb_seq IS NULL', writes => 'tomb_seq IS NOT NULL', login => 'jobs, privacy');
+-- The owner may make the durable tier's rows again, from rows that nobody can change (TIR-4).
+SELECT add_policy('memory_scope', 'rebuild', 'ALL', sees => $$tier = 'durable'$$, login => 'owner');
+
+-- Who may do what.
+GRANT SELECT, INSERT ON memories, memory_bodies, retractions TO muniment_writer;
+GRANT SELECT ON tombstones TO muniment_writer;
+GRANT SELECT ON memories, memory_bodies, retractions, tombstones, memory_scope TO muniment_recall, muniment_auditor;
+GRANT SELECT, INSERT ON retractions, tombstones TO muniment_privacy, muniment_jobs;
+GRANT SELECT ON memories TO muniment_privacy, muniment_jobs;
+GRANT SELECT, DELETE ON memory_bodies TO muniment_privacy, muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (dead_seq) ON memory_scope TO muniment_writer;
+GRANT SELECT, UPDATE (dead_seq, tomb_seq, tomb_at) ON memory_scope TO muniment_privacy, muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (lock) ON promotion_locks TO muniment_writer, muniment_privacy, muniment_jobs;
