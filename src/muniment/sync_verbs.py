@@ -297,9 +297,9 @@ class Contradictions(BlockingGroup):
         `supersede`: the side to `keep` (by default the incoming) replaces the other. `coexist`: both stay, each visible
         only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep`
         (by default the existing) is retracted as wrong. `block`: the incoming, still a proposal, never becomes a
-        memory. Where the incoming waits in the queue and is kept, this is its approval, under the same rules. It is a
-        verdict on the incoming's proposal too, with the note. Raises `NotFound`, `Conflict` for one that is settled,
-        `SelfApproval`, `NotPromotable`.
+        memory. `supersede` and `coexist` approve an incoming side that is still in the queue, under the same rules;
+        `retract` leaves it there. It is a verdict on the incoming's proposal too, with the note. Raises `NotFound`,
+        `Conflict` for one that is settled, `SelfApproval`, `NotPromotable`.
         """
         return self._wait(
             self._group.resolve,

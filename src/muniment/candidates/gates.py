@@ -161,7 +161,7 @@ def _another_of_its_kind(entity: str | None, subject: str) -> bool:
 
 
 def trust(candidate: Candidate, known: Circumstances) -> GateResult:
-    """Lower trust where the content addresses the model; below the floor only a person can promote it (CAN-7)."""
+    """Lower trust if the content addresses the model; below the floor only a person can promote it (CAN-7)."""
     rules = known.pack.memory_layer.trust
     found = sorted({reason for text in _texts(candidate, known) for reason in _addressing(text)})
     if found:
@@ -263,7 +263,7 @@ def fingerprint(candidate: Candidate) -> bytes:
 def repeats_rejected(candidate: Candidate, rejected: Candidate, similarity: float, by: Comparison) -> bool:
     """Whether a candidate repeats what was rejected for the same user or for all, in the same or in other words.
 
-    What was rejected for one user does not count for others: who proposes would learn that it was proposed for them.
+    A rejection for one user does not count for another: the refusal would tell a proposer what was proposed for them.
     """
     if rejected.scope.user_id not in (None, candidate.scope.user_id):
         return False

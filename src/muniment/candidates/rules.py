@@ -152,7 +152,7 @@ def due_at(write_class: WriteClass, *, sensitive: bool, now: datetime, pack: Pac
 
 
 def expires_at(write_class: WriteClass, tier: Tier, promoted_at: datetime, pack: Pack) -> datetime | None:
-    """Return when a memory expires: by its tier, or by its class's retention where that is shorter (PRO-4)."""
+    """Return when a memory expires: by its tier, or by its class's retention if that is shorter (PRO-4)."""
     term = _lifetime(write_class, tier, pack)
     return promoted_at + term if term is not None else None
 

@@ -165,8 +165,8 @@ async def record_refusals(tx: Transaction, refused: Sequence[Refused], *, keep: 
         capture_id, why = draft.candidate.capture_id, decision.reasons[0]
         rejection = why.detail if gate == "rejection" and why.code == "rejected_before" else None
         made.append(Refusal(capture_id=capture_id, gate=gate, reason=why.code, at=tx.now, rejection=rejection))
-        whence = (capture_id, draft.consolidation, draft.candidate.extractor, draft.ordinal)
-        rows.append((*whence, gate, why.code, rejection))
+        fact_key = (capture_id, draft.consolidation, draft.candidate.extractor, draft.ordinal)
+        rows.append((*fact_key, gate, why.code, rejection))
     if not refused or not keep:
         return made
     tick = await tx.tick()

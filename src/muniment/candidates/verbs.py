@@ -413,10 +413,10 @@ def split_batch(
     return ready, put_off
 
 
-def _failed(capture: Capture, error: Failure, before: int, pack: Pack, now: datetime) -> PutOff:
+def _failed(capture: Capture, error: Failure, earlier_tries: int, pack: Pack, now: datetime) -> PutOff:
     if error.later:
-        return PutOff(capture, error.why, before, now + timedelta(hours=1))
-    rule, tries = pack.memory_layer.extraction, before + 1
+        return PutOff(capture, error.why, earlier_tries, now + timedelta(hours=1))
+    rule, tries = pack.memory_layer.extraction, earlier_tries + 1
     parked_at = now if tries >= rule.tries else None
     pause: timedelta = min(rule.retry_after * 4 ** min(tries - 1, 16), timedelta(days=1))
     return PutOff(capture, error.why, tries, now + pause, parked_at)

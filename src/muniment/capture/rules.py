@@ -137,7 +137,10 @@ _OF_FACT = frozenset(TypedFact.model_fields) - {"corrects"}
 
 
 def run_fields(asker: Asker) -> dict[str, Any]:
-    """Return the fields of a run context that everything captured in it gets; an end user captures only for itself."""
+    """Return the fields of a run context that everything captured in it gets.
+
+    An end user captures for itself, or for no user.
+    """
     if not isinstance(asker, RunContext):
         own = isinstance(asker, Principal) and asker.kind == "end_user"
         return {"user_id": asker.id} if own else {}

@@ -98,10 +98,11 @@ async def write(
     *,
     make_keys: bool = True,
 ) -> list[Receipt]:
-    """Write a batch, all or none, and return a receipt for each item in order; under `ids`, if they are made already.
+    """Write a batch, all or none, and return a receipt for each item in order.
 
-    Raises `IdempotencyConflict` when a key was used before with other content, and without `make_keys` `KeysMissing`
-    when a subject has no data key: that way takes one round trip less.
+    `ids` are the captures' ids, if the caller has already made them. Without `make_keys` no data key is created, which
+    saves a round trip. Raises `IdempotencyConflict` if a key was already used with other content, and `KeysMissing` if
+    a subject has no data key and none may be created.
     """
     if make_keys:
         keys = await vault.keys(tx, set(prepared.holders), make=True)
@@ -143,7 +144,7 @@ async def write(
 def _columns(
     author: Principal, items: list[CaptureInput], tick: Tick
 ) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
-    """Return the batch by column, and apart the columns with one value in all rows: those are sent once."""
+    """Return the columns that have the same value in every row, which are sent once, and then the other columns."""
     fields = [vars(item) for item in items]
     columns: dict[str, Sequence[Any]] = {name: [one[name] for one in fields] for name in COLUMNS}
     columns["qualifiers"] = [Jsonb(named) if named else None for named in columns["qualifiers"]]

@@ -206,7 +206,7 @@ def covers(wide: Scope, wide_tier: Tier, narrow: Scope, narrow_tier: Tier) -> bo
 
 
 def _kept_apart(one: Scope, other: Scope) -> bool:
-    """Whether every run with the qualifiers that the one requires disagrees with the other."""
+    """Return whether no run that has the qualifiers required by `one` could see `other`."""
     stated = other.qualifiers | other.required
     return any(stated.get(name, value) != value for name, value in one.required.items())
 

@@ -70,7 +70,7 @@ def _vector(candidate: Candidate, vector: Vector | None) -> Vector | None:
 
 # ---- neighbours ----
 
-# A batch of at least so many candidates fetches all vectors in scope, if they are no more than that.
+# A batch of at least `BATCH` candidates reads all vectors in scope, if there are at most `FETCHED`.
 BATCH, FETCHED = 8, 5000
 NEAREST = 50
 # Searches that go out in one round trip.
@@ -210,7 +210,7 @@ def on_keys_of(candidates: Sequence[Candidate], pack: Pack) -> NamedStatement:
 
 
 def users_beside(candidates: Iterable[Candidate]) -> list[str] | None:
-    """Return whose memories some run could see beside a candidate; None, for all, with a fact of the tenant's own."""
+    """Return the users whose memories some run could see together with one of the candidates; None means all users."""
     users = {candidate.scope.user_id for candidate in candidates}
     return None if None in users else ["", *sorted(user for user in users if user is not None)]
 
@@ -246,11 +246,11 @@ async def open_(
 async def open_new(
     tx: Transaction, by: str, proposal_id: str, candidate: Candidate, found: Sequence[Contradicted]
 ) -> None:
-    """Open the contradictions that were not opened for the proposal before."""
+    """Open those contradictions of a proposal that have not been opened yet."""
     if found:
         rows = await tx.rows("contradictions.of_proposal", proposal_id=proposal_id)
-        before = {row["existing"] for row in rows}
-        await open_(tx, by, proposal_id, candidate, [one for one in found if one.memory.memory_id not in before])
+        opened = {row["existing"] for row in rows}
+        await open_(tx, by, proposal_id, candidate, [one for one in found if one.memory.memory_id not in opened])
 
 
 async def end(

@@ -101,10 +101,10 @@ async def resolve(context: FabricContext, reviewer: Principal, request: Resolve)
 
     `supersede`: the side to `keep` (by default the incoming) replaces the other. `coexist`: both stay, each visible
     only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep` (by
-    default the existing) is retracted as wrong. `block`: the incoming, still a proposal, never becomes a memory. Where
-    the incoming waits in the queue and is kept, this is its approval, under the same rules. It is a verdict on the
-    incoming's proposal too, with the note. Raises `NotFound`, `Conflict` for one that is settled, `SelfApproval`,
-    `NotPromotable`.
+    default the existing) is retracted as wrong. `block`: the incoming, still a proposal, never becomes a memory.
+    `supersede` and `coexist` approve an incoming side that is still in the queue, under the same rules; `retract`
+    leaves it there. It is a verdict on the incoming's proposal too, with the note. Raises `NotFound`, `Conflict` for
+    one that is settled, `SelfApproval`, `NotPromotable`.
     """
     _check_fields(request)
     pack = await context.pack_for(reviewer)
@@ -180,16 +180,17 @@ class _Settlement:
 
     async def _coexist(self) -> None:
         assert self.request.existing is not None and self.request.incoming is not None
-        for side, said in (("existing", self.request.existing), ("incoming", self.request.incoming)):
-            if holds_personal_data(self.pack, said.values()):
+        for side, qualifiers in (("existing", self.request.existing), ("incoming", self.request.incoming)):
+            if holds_personal_data(self.pack, qualifiers.values()):
                 raise InvalidInput("holds personal data, which has no place in qualifiers", field=side)
         existing = await self._memory(self.one.existing)
         if (existing.write_class == "correction") != (self.loaded.proposal.write_class == "correction"):
             raise Conflict("a correction gives way only to a later correction: it does not coexist", field="way")
         incoming = self.one.incoming
         proposed = self.loaded.proposal.candidate.scope
-        _agrees(existing.scope, self.request.existing, "existing")
-        _agrees((await self._memory(incoming)).scope if incoming else proposed, self.request.incoming, "incoming")
+        _check_agreement(existing.scope, self.request.existing, "existing")
+        incoming_scope = (await self._memory(incoming)).scope if incoming else proposed
+        _check_agreement(incoming_scope, self.request.incoming, "incoming")
         if incoming is None:
             incoming = await self._promote(beside=self.one.existing)
         sides = {self.one.existing: self.request.existing, incoming: self.request.incoming}
@@ -215,10 +216,10 @@ class _Settlement:
         return await trail.memory(self.tx, self.context.vault, memory_id)
 
 
-def _agrees(scope: Scope, said: dict[str, str], side: str) -> None:
-    """Raises `InvalidInput` if no run could say both what a memory has and what it is to require."""
-    stands = scope.qualifiers | scope.required
-    if any(stands.get(name, value) != value for name, value in said.items()):
+def _check_agreement(scope: Scope, required: dict[str, str], side: str) -> None:
+    """Raise `InvalidInput` if no run can have both the qualifiers of a memory and those it is to require."""
+    current = scope.qualifiers | scope.required
+    if any(current.get(name, value) != value for name, value in required.items()):
         raise InvalidInput("disagrees with the qualifiers it has: no run could see it", field=side)
 
 

@@ -50,15 +50,15 @@ class _Sent:
 
 
 class Connection(AsyncConnection[Row]):
-    """A connection on which no wait outlasts a server that fell silent: it ends with `OperationalError`."""
+    """A connection whose waits end with `OperationalError` if the server stops answering."""
 
     liveness: ServerLiveness | None = None
     hung_up: bool = False
     # False behind a pooler that gives each transaction another server connection: no statement is prepared by name.
     names_statements: bool = True
 
-    def __init__(self, *how: Any, **more: Any) -> None:
-        super().__init__(*how, **more)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.prepare_threshold = None
         self._transformer = Transformer(self)
         # The name of each prepared statement, by its text and the types of its parameters.
@@ -74,7 +74,7 @@ class Connection(AsyncConnection[Row]):
         pgconn = self.pgconn
         if pgconn.status != ConnStatus.OK:
             raise psycopg.OperationalError("the connection is closed")
-        # Values that cannot be sent are found before anything is, unless the commands are still being made.
+        # The values of a list are all converted first, so that an invalid one raises before anything is sent.
         streams = not isinstance(commands, list)
         prepared = ((statement, self._converted(arguments)) for statement, arguments in commands)
         ready = prepared if streams else list(prepared)
@@ -101,19 +101,19 @@ class Connection(AsyncConnection[Row]):
         try:
             poll = select.poll()
             poll.register(self.pgconn.socket, select.POLLIN)
-            # What says why comes before the end itself.
+            # The server may send its reason first: read until the end of the stream shows.
             while poll.poll(0):
                 self.pgconn.consume_input()
         except (psycopg.Error, OSError):
             return True
         return self.pgconn.status != ConnStatus.OK
 
-    async def wait(self, gen: PQGen[Any], *how: Any, **more: Any) -> Any:
-        """The driver's own wait, with `liveness` watching."""
+    async def wait(self, gen: PQGen[Any], *args: Any, **kwargs: Any) -> Any:
+        """Wait as the driver does, and close the connection if `liveness` finds that the server is gone."""
         if self.liveness is None:
-            return await super().wait(gen, *how, **more)
+            return await super().wait(gen, *args, **kwargs)
         with self.liveness.waiting(self._hang_up):
-            return await super().wait(gen, *how, **more)
+            return await super().wait(gen, *args, **kwargs)
 
     def _converted(self, arguments: Sequence[Any]) -> "_Converted":
         if not arguments:

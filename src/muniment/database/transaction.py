@@ -27,6 +27,8 @@ TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
 NamedStatement = tuple[str, dict[str, Any]]
 
 _COMMIT = Statement("commit", "COMMIT")
+# How often a transaction's first commands are sent again: its connections may all have died, or die of the commands.
+_REPLACEMENTS = 2
 
 
 class RowKeys(Protocol):
@@ -180,6 +182,7 @@ class Transaction:
 
     async def commit_with(self, *statements: NamedStatement) -> list[list[Row]]:
         """Run these last statements and the commit in one round trip, and return the rows of each."""
+        assert self._unchecked_pack is None or self.writes or not statements, "a reader checks its pack with `gather`"
         commands = [*self._take_pending(), *(self._bound(name, parameters) for name, parameters in statements)]
         if commands or not self._begin:
             with span("sql commit", statements=len(commands)):
@@ -194,7 +197,7 @@ class Transaction:
 
         `locks` are reads that lock rows: they go first, in the same round trip, and the next `rows()` with equal
         arguments returns what they read.
-        INVARIANT: this is the transaction's last lock; everything else that it locks or may wait for comes before.
+        INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for, it does first.
         Raises `ClockAhead` if the time would be further ahead of the database's clock than its owner allows.
         """
         if self._tick is None:
@@ -240,7 +243,7 @@ class Transaction:
         return [clock, *found]
 
     async def _clock_ahead(self) -> ClockAhead:
-        """Say which clock is ahead: this program's, or the tenant's since some earlier transaction."""
+        """Return the error that says which clock is ahead: this program's, or the tenant's."""
         state = await self.row("tenant.clock_state")
         assert state is not None, "the tenant was not opened"
         assert state["bound"] is not None, "a clock without a bound cannot be ahead of it"
@@ -333,19 +336,19 @@ class Transaction:
         return (await self._exchange_first([*begin, *commands]))[len(begin) :]
 
     async def _exchange_first(self, commands: list[Command]) -> list[Reply]:
-        """Send the first commands; on a connection that died since its last use they are sent again on another.
+        """Send the transaction's first commands; if the connection turns out to be dead, send them on another one.
 
-        INVARIANT: nothing of the transaction can have been committed: that takes the COMMIT, and with it nothing is
-        sent again.
+        INVARIANT: commands that include the COMMIT are not sent again: they may have been committed.
         """
-        while True:
+        for _ in range(_REPLACEMENTS):
             try:
                 return await self._connection.exchange(commands)
             except OperationalError:
                 lost = self._connection.closed and not self._connection.hung_up
                 if not lost or self._replace is None or commands[-1][0] is _COMMIT:
                     raise
-                self._connection = await self._replace(self._connection)
+            self._connection = await self._replace(self._connection)
+        return await self._connection.exchange(commands)
 
     def _take_pending(self) -> list[Command]:
         pending, self._pending = self._pending, []

@@ -63,8 +63,8 @@ async def erase(
     idempotency.close_all(tx)
     await tx.rows("erasure.erase_content", erasure_id=erasure_id)
     receipt = await one_receipt(tx, erasure_id)
-    for what, touched in receipt.rows.items():
-        tx.event_rows.add("erased_rows", erasure_id=erasure_id, what=what, rows=touched)
+    for kind, count in receipt.rows.items():
+        tx.event_rows.add("erased_rows", erasure_id=erasure_id, what=kind, rows=count)
     for row in await tx.rows("rows.blanked"):
         tx.event_rows.add_blanked(row["form"], [row["id"]])
     tx.emit("memory.erased", officer.id, erasure_id=erasure_id, memories=len(ids), rows=receipt.rows)
@@ -76,10 +76,10 @@ async def erase(
 
 
 async def erase_memory(tx: Transaction, officer: Principal, memory_id: str) -> tuple[Retraction, str | None]:
-    """Retract one memory as erased and delete its body, words and vectors; also of one that was retracted before.
+    """Retract one memory as erased and delete its body, words and vectors, also if it is already retracted.
 
     Returns the retraction, and the session whose store may hold the memory. Raises `NotFound`, or `Conflict` if its
-    text was deleted before. Its capture and candidate keep their text.
+    text is already deleted. Its capture and candidate keep their text.
     """
     await locks.block_erasures(tx)
     ids = [memory_id]

@@ -219,7 +219,7 @@ async def regate(context: FabricContext, tx: Transaction, loaded: review.Loaded,
         await _withdraw(tx, loaded, pack, f"{gate}.{refusal.reasons[0].code}")
         return proposal.proposal_id
     ((passed, _),) = decision.passed
-    if _standing(passed.candidate, pack) == _stood(loaded):
+    if _derived_fields(passed.candidate, pack) == _stored_fields(loaded):
         return None
     if not in_database:
         # No new candidate can rest on an archived capture; the fact can be proposed again.
@@ -244,8 +244,8 @@ async def _draft(context: FabricContext, tx: Transaction, loaded: review.Loaded,
     return Draft(again, capture, ordinal, prior, loaded.proposal.proposal_id), in_database
 
 
-def _standing(candidate: Candidate, pack: Pack) -> dict[str, Any]:
-    """Return what a reviewer judges of a fact, as this pack derives it."""
+def _derived_fields(candidate: Candidate, pack: Pack) -> dict[str, Any]:
+    """Return the fields that a reviewer judges, as this pack derives them."""
     tier = tier_for(candidate, pack)
     reasons = reasons_for_a_person(candidate, tier=tier, contradicts=False, pack=pack)
     return _content(candidate) | {
@@ -256,8 +256,8 @@ def _standing(candidate: Candidate, pack: Pack) -> dict[str, Any]:
     }
 
 
-def _stood(loaded: review.Loaded) -> dict[str, Any]:
-    """Return the same as the proposal's own pack derived it."""
+def _stored_fields(loaded: review.Loaded) -> dict[str, Any]:
+    """Return the same fields as they were stored with the proposal, under its own pack."""
     return _content(loaded.proposal.candidate) | {
         "tier": loaded.proposal.tier_derived,
         "sensitive": loaded.row["sensitive"],

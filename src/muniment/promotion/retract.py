@@ -11,8 +11,8 @@ from muniment.pack import Pack
 from muniment.promotion.retraction_store import lock_to_retract, supersede
 from muniment.review import store as review
 
-# Where the fact itself was wrong, its duplicates are reviewed again. Superseded, corrected or without consent it is
-# settled for the duplicates too.
+# If the fact itself was wrong, its duplicates are reviewed again. If it was superseded, corrected or lost its consent,
+# that holds for the duplicates too.
 _RETURNS_DUPLICATES: frozenset[RetractionReason] = frozenset({"wrong", "deprecated"})
 
 

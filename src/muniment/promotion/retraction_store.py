@@ -18,12 +18,12 @@ _OUTCOMES: dict[RetractionReason, Outcome] = {
 
 
 async def lock_live(tx: Transaction, memory_id: str, *, expired_too: bool = False) -> bool:
-    """Lock a live memory until the commit, before the tenant's clock is taken; whether there was one."""
+    """Lock a memory until the commit if it is live, and return whether it is; to be called before the tick."""
     return await tx.row("promote.lock_live", memory_id=memory_id, expired_too=expired_too) is not None
 
 
 async def lock_to_retract(tx: Transaction, memory_id: str) -> None:
-    """Lock a memory that is to be retracted; raises `NotFound`, or `Conflict` when it was retracted before."""
+    """Lock a memory that is to be retracted; raises `NotFound`, or `Conflict` if it is already retracted."""
     # The row's own lock comes before the clock's: of two retractions at once the second finds it retracted.
     if not await lock_live(tx, memory_id, expired_too=True):
         if await tx.row("promote.is_there", memory_id=memory_id) is None:

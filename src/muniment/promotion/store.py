@@ -16,7 +16,7 @@ from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, Contradicted, compare, covers, may_supersede, repeated
-from muniment.contradictions.store import EmbeddedCandidate, TextComparer, neighbours
+from muniment.contradictions.store import ROUNDING, EmbeddedCandidate, TextComparer, neighbours
 from muniment.database import locks
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
@@ -170,7 +170,7 @@ def _meets_earlier(embedded: Sequence[EmbeddedCandidate], comparer: TextComparer
     """Whether each is on the key of an earlier one, or as near to it as neighbours are."""
     nowhere = np.zeros(comparer.embedder.dimensions, dtype=np.float32)
     vectors = np.stack([one.vector if one.vector is not None else nowhere for one in embedded])
-    near: list[list[bool]] = np.tril(vectors @ vectors.T >= comparer.by.thresholds.similarity, k=-1).tolist()
+    near: list[list[bool]] = np.tril(vectors @ vectors.T >= comparer.by.thresholds.similarity - ROUNDING, k=-1).tolist()
     keys: set[tuple[str | None, str | None]] = set()
     met: list[bool] = []
     for one, row in zip(embedded, near, strict=True):

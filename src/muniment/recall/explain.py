@@ -222,7 +222,7 @@ async def replay(context: FabricContext, asker: Asker, recall_id: str) -> Replay
 
 
 def recorded_embedder(context: FabricContext, then: RecordedRecall) -> tuple[Embedder | None, tuple[Why, ...]]:
-    """Return the embedder that ranked a recall, where this process has it, and why a replay may differ."""
+    """Return the embedder that ranked a recall, if this process has it, and the reasons why a replay may differ."""
     gone: tuple[Why, ...] = ("query_erased",) if then.query_gone else ()
     name = then.row["embedder"]
     if name is None:

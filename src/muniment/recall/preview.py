@@ -87,7 +87,7 @@ def _run_of(scope: Scope, tenant_id: str, pack: Pack) -> RunContext:
 
 
 def _another(asker: Principal, not_these: set[str]) -> Principal:
-    """Return who asks, under another name where four eyes are needed: a preview does not depend on who looks."""
+    """Return the caller, renamed if they wrote or edited the fact, so that a preview does not depend on who asks."""
     name = asker.id
     while is_among(name, not_these):
         name += "'"

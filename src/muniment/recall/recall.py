@@ -319,7 +319,7 @@ async def _open_and_record(
 ) -> tuple[dict[str, Record], int, tuple[str, ...]]:
     """Open what was found and record the recall; returns the records by id, the sequence, and what was degraded.
 
-    Where the session store holds nothing, reading the bodies, the record and the commit are one round trip.
+    If the session store holds nothing, the bodies are read and the recall is recorded and committed in one round trip.
     """
     ids = found.ids
     degraded: list[str] = []

@@ -189,7 +189,7 @@ class ParsedQuery:
     def weighted_vector(self, rarities: Mapping[int, float]) -> Vector | None:
         """Return the query's vector, rare words weighing more; None without known words or without the embedder.
 
-        Only the built-in embedder weighs words, and is called here; any other was called before (`vector`).
+        Only the built-in embedder weighs words, and is called here; any other has already been called (`vector`).
         """
         if not isinstance(self.embedder, StaticEmbedder):
             return self.vector

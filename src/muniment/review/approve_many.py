@@ -79,6 +79,8 @@ class _Batch:
     async def _together(self) -> list[str]:
         """Promote what needs no check of its own; returns the proposals that are left to approve alone."""
         context, tenant_id = self.context, self.principal.tenant_id
+        # This may be the second attempt, under another pack.
+        self.errors.clear()
         pack = await context.pack_in_force(tenant_id)
         async with context.write_once(tenant_id, "writer", under=pack) as tx:
             there = await review.lock(tx, self.proposal_ids)

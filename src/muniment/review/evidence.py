@@ -31,14 +31,14 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
         loaded = await review.load(tx, context.vault, proposal_id)
         proposal, candidate = loaded.proposal, loaded.proposal.candidate
         consent_id = candidate.consent_id
-        line = await trail.candidates(tx, context.vault, candidate.candidate_id)
+        versions = await trail.candidates(tx, context.vault, candidate.candidate_id)
         capture = await captures.read_one(tx, context.vault, candidate.capture_id, context.archives)
         met = await contradictions.listed(tx, proposal_id=proposal_id, limit=MEMORIES_SHOWN)
         return Evidence(
             proposal=proposal,
             capture=capture,
             archive=await archives.archive_of(tx, candidate.capture_id) if capture is None else None,
-            edits=tuple(one for one in line if one.candidate_id != candidate.candidate_id),
+            edits=tuple(one for one in versions if one.candidate_id != candidate.candidate_id),
             contradictions=tuple(met),
             memories=await _memories(context, tx, proposal, met),
             consent=await ledger.one(tx, context.vault, consent_id) if consent_id is not None else None,

@@ -45,7 +45,7 @@ _ENDS_CONTRADICTIONS: dict[Action, Outcome] = {
 
 
 def signature(principal: Principal | None) -> tuple[str, Source]:
-    """Return who a verdict is by, and of which kind: a person, or policy (None)."""
+    """Return the name and kind that a verdict is recorded under; without a principal it is policy's."""
     return (principal.id, principal.kind) if principal is not None else ("auto", "system")
 
 
@@ -247,9 +247,10 @@ async def counts(tx: Transaction, asker: str) -> QueueCounts:
 async def auto_promotable(
     tx: Transaction, count: int, suspended: Iterable[WriteClass]
 ) -> tuple[list[str], tuple[int, str] | None]:
-    """Return what policy may promote, oldest first, and how far nothing is left to it, if that has moved.
+    """Return the proposals that policy may promote, oldest first, without those of suspended classes.
 
-    Moving the cursor `promote` there spares the next call reading all that again. Suspended classes are left out.
+    Also returns the position up to which nothing is left for policy, if it has moved: the caller moves the cursor
+    `promote` there, so that the next call does not read those proposals again.
     """
     rows, settled = await tx.gather(
         ("review.auto_promotable", {"count": count, "suspended": sorted(suspended)}), ("review.settled", {})
@@ -366,7 +367,7 @@ async def breakers(tx: Transaction) -> list[Breaker]:
 
 
 async def suspended_classes(tx: Transaction) -> frozenset[WriteClass]:
-    """Return the classes that policy may not promote alone now."""
+    """Return the classes that only a person may promote now."""
     return frozenset(one.write_class for one in await breakers(tx) if one.open)
 
 

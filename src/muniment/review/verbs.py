@@ -388,12 +388,12 @@ async def _read(context: FabricContext, tx: Transaction, proposal_id: str) -> Pr
 AT_ONCE = 200
 # Proposals that one pass looks at.
 MOST = 10_000
-# The cursor before which no proposal is left to policy.
+# The cursor up to which policy has no proposal left to promote.
 _CURSOR = "promote"
 
 
 async def promote_by_policy(context: FabricContext, tenant_id: str) -> tuple[str, ...]:
-    """Promote what policy alone may promote; returns the memories.
+    """Promote the proposals that need no person; returns the ids of the memories.
 
     Proposals without neighbours are promoted together, the others one by one.
     """

@@ -19,8 +19,8 @@ T = TypeVar("T")
 Method = Literal["GET", "POST", "DELETE"]
 # Who calls: a principal; a principal or a run (`asker`); a run; no one, only a tenant's id is given; no one.
 Caller = Literal["principal", "asker", "run", "tenant", "nobody"]
-# What a call does: it writes nothing that matters twice; it writes once, in one transaction; it works off what is
-# due, in as many transactions as that takes, and doing so again does no harm.
+# What a call does. `read`: it changes nothing, or nothing that matters if it is repeated. `write`: it writes once, in
+# one transaction. `pass`: it processes what is due, in several transactions, and may be repeated without harm.
 Effect = Literal["read", "write", "pass"]
 # What a page holds over HTTP when the request does not say.
 HTTP_PAGE = 50
@@ -66,7 +66,7 @@ class Options:
 
     @property
     def method(self) -> Method | None:
-        """The HTTP method of its route; None where it is not served."""
+        """Return the HTTP method of its route; None if it has no route."""
         return cast("Method", self.http.partition(" ")[0]) if self.http is not None else None
 
     @property
@@ -122,29 +122,29 @@ class Declaration(Options, Generic[T]):
         self, context: FabricContext, caller: Any = None, /, *, on_progress: Any = None, **fields: Any
     ) -> T:
         """Authorise the caller, check the input, run the handler; raises `RoleMissing`, `InvalidInput`."""
-        given: list[Any] = []
-        more: dict[str, Any] = {}
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
         if self.on_progress is not None:
-            more["on_progress"] = on_progress
+            kwargs["on_progress"] = on_progress
         elif on_progress is not None:
             fields["on_progress"] = on_progress  # Refused like any other unknown field.
         if self.caller == "run" and not isinstance(caller, RunContext):
             raise InvalidInput(f"{self.name} takes a RunContext", field="run")
         if self.caller == "tenant":
-            given.append(check_tenant(caller, "tenant_id"))
+            args.append(check_tenant(caller, "tenant_id"))
         has_caller = self.caller in ("principal", "asker", "run")
-        # Where the right depends on the input, that is checked first.
+        # If the right depends on the input, the input is checked first.
         principal = await self._authorise(context, caller, None) if has_caller and self.right_for is None else None
         request: Any = fields if self.unchecked is not None or self.input is None else build(self.input, fields)
         if has_caller and principal is None:
             principal = await self._authorise(context, caller, request)
         if has_caller:
-            given.append(principal if self.caller == "principal" else caller)
+            args.append(principal if self.caller == "principal" else caller)
         if self.takes_principal:
-            more["principal"] = principal
+            kwargs["principal"] = principal
         if self.input is not None:
-            given.append(request)
-        return await self.handler(context, *given, **more)
+            args.append(request)
+        return await self.handler(context, *args, **kwargs)
 
     async def _authorise(self, context: FabricContext, asker: Asker, request: Any) -> Principal:
         right = self.right
@@ -185,24 +185,26 @@ class verb(Options):  # noqa: N801  it is used as a decorator
         if caller != "nobody":
             parameters.pop(0)
         effect = self.effect or ("read" if self.method == "GET" else "write")
-        known: dict[str, Any] = vars(self) | {
+        options: dict[str, Any] = vars(self) | {
             "effect": effect,
             "positional": self.path_fields if self.positional is None else self.positional,
             "slow": self.slow or effect == "pass",
         }
-        made = Declaration(
+        declaration = Declaration(
             handler=retry_on_pack_change(handler) if self.retry else handler,
             caller=caller,
             input=self.unchecked or (parameters[0] if parameters else None),
             result=result,
             on_progress=on_progress,
             takes_principal=takes_principal,
-            **known,
+            **options,
         )
         if self.name in _DECLARED:
             raise ValueError(f"the verb {self.name} is declared twice")
-        _DECLARED[self.name] = made
-        return made
+        if declaration.right is not None and declaration.caller == "nobody":
+            raise ValueError(f"the verb {self.name} needs a right, and its handler takes no caller to check it for")
+        _DECLARED[self.name] = declaration
+        return declaration
 
 
 def _caller(parameters: list[Any]) -> Caller:

@@ -89,11 +89,11 @@ def _facts(text: str, capture: Capture) -> Iterator[Extracted]:
 def _fact(stated: Statement, capture: Capture, *, update: bool) -> Extracted | None:
     """Return the fact of a statement: a preference of the speaker, or a plain statement where nobody is known."""
     entity, predicate = entity_of(capture), stated.predicate
-    said: dict[str, Any] = {"write_class": "statement"}
+    fields: dict[str, Any] = {"write_class": "statement"}
     if predicate is not None and entity is not None:
-        said = {"write_class": "preference", "entity": entity, "predicate": predicate, "value": stated.value}
-    fact = fact_of(**said, text=resolve_dates(stated.text, capture.observed_at), confidence=stated.confidence)
+        fields = {"write_class": "preference", "entity": entity, "predicate": predicate, "value": stated.value}
+    fact = fact_of(**fields, text=resolve_dates(stated.text, capture.observed_at), confidence=stated.confidence)
     if fact is None:
         return None
-    own_words = "predicate" in said and predicate not in _FIXED_PREDICATES
+    own_words = "predicate" in fields and predicate not in _FIXED_PREDICATES
     return Extracted(fact, user_correction=update or stated.update, own_words=own_words)

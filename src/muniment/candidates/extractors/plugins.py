@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
+from threading import Lock
 from typing import Any, cast
 
 import anyio.to_thread
@@ -28,6 +29,7 @@ class PluginExtractor:
         self.name = f"{name}@{version}"
         self._plugin = plugin
         self._busy = 0
+        self._counting = Lock()
         self._call = cast("Callable[[Capture], Any]", getattr(plugin, "extract", plugin))
 
     def reads(self, capture: Capture) -> bool:
@@ -70,12 +72,14 @@ class PluginExtractor:
             raise ExtractorFailed(f"the plug-in {self.name} hangs")
 
         def call() -> Any:
+            with self._counting:
+                self._busy += 1
             try:
                 return self._call(capture)
             finally:
-                self._busy -= 1
+                with self._counting:
+                    self._busy -= 1
 
-        self._busy += 1
         return await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=CapacityLimiter(1))
 
 
