@@ -91,8 +91,8 @@ def _included(text: str) -> str:
 
 def _schema_files() -> list[str]:
     """What makes a new database, in the order to run it."""
-    folder = files("muniment.database") / "schema"
-    return [file.read_text("utf-8") for file in sorted(folder.iterdir(), key=lambda file: file.name)]
+    found = [file for file in (files("muniment.database") / "schema").iterdir() if file.name.endswith(".sql")]
+    return [file.read_text("utf-8") for file in sorted(found, key=lambda file: file.name)]
 
 
 async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str, ...]:

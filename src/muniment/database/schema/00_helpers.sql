@@ -2,7 +2,7 @@
 
 -- A policy of a table. Whoever it is for sees and writes rows of the transaction's own tenant only (ISO-1): `sees` and
 -- `writes` are further conditions on a row that is read or changed, and on a row that is written. `login` is the task of a
--- login, several with commas, or 'owner'; '' is everybody.
+-- login, several with commas, or 'owner'; '' is everybody. Conditions are joined by AND: one with OR stands in parentheses.
 CREATE FUNCTION add_policy(
   place text, policy text, command text, sees text DEFAULT '', writes text DEFAULT '', login text DEFAULT '', kind text DEFAULT 'PERMISSIVE'
 ) RETURNS void LANGUAGE plpgsql AS $$
