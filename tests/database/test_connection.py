@@ -4,6 +4,7 @@ import asyncio
 import functools
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -13,9 +14,13 @@ from psycopg.rows import dict_row
 
 from muniment import Fabric
 from muniment.database import connection as connections
+from muniment.database.address import Address
 from muniment.database.connection import Command, Connection
 from muniment.database.statements import Statement
+from muniment.database.storage import Storage
+from muniment.errors import StorageUnavailable
 from muniment.testing import People, TestServer
+from muniment.testing.database import MASTER_KEYS
 
 PARAMETER = Statement("parameter", "SELECT $1::text AS word")
 FAILS = Statement("fails", "SELECT 1 / $1::int AS never")
@@ -92,6 +97,43 @@ async def test_the_statement_used_longest_ago_is_deallocated(
             (reply,) = await connection.exchange([(one, ["tea"])])
             assert reply.rows[0]["word"] == "tea"
         assert len(await prepared_names(connection)) == 2
+
+
+@in_a_loop
+async def test_a_full_table_of_names_disturbs_no_beginning_and_no_aborted_transaction(
+    server: TestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "PREPARED_MAX", 1)
+    begin = Statement("begin", "BEGIN ISOLATION LEVEL REPEATABLE READ")
+    async with connected(server) as connection:
+        for _ in range(2):
+            await connection.exchange([(PARAMETER, ["tea"])])
+            with pytest.raises(psycopg.errors.DivisionByZero):
+                await connection.exchange([(begin, []), (FAILS, [0])])
+            await connection.exchange([(Statement("rollback", "ROLLBACK"), [])])
+            assert connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+
+@in_a_loop
+async def test_two_tasks_on_one_connection_are_told_apart(server: TestServer) -> None:
+    async with connected(server) as connection:
+        first = asyncio.create_task(connection.exchange([plain("SELECT 1 AS n, pg_sleep(0.2)")]))
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="two tasks"):
+            await connection.exchange([plain("SELECT 2")])
+        assert (await first)[0].rows[0]["n"] == 1
+
+
+@in_a_loop
+async def test_a_statement_whose_result_changed_with_the_schema_costs_its_connection(server: TestServer) -> None:
+    everything = Statement("everything", "SELECT * FROM changing")
+    async with connected(server) as connection:
+        await connection.exchange([plain("CREATE TEMP TABLE changing (a int)")])
+        await connection.exchange([(everything, [])])
+        await connection.exchange([plain("ALTER TABLE changing ADD COLUMN b int")])
+        with pytest.raises(psycopg.OperationalError):
+            await connection.exchange([(everything, [])])
+        assert connection.closed
 
 
 @in_a_loop
@@ -188,3 +230,64 @@ def test_a_connection_that_dies_unnoticed_is_replaced_before_anything_is_done(
     assert fabric.work.backlog(people.admin).behind == 1
     fabric.capture(people.service, kind="message", text="again", classification="INTERNAL")
     assert fabric.work.backlog(people.admin).behind == 2
+
+
+def test_an_ignored_error_leaves_no_statement_outside_the_transaction_and_commits_nothing(
+    fabric: Fabric, people: People
+) -> None:
+    fabric.capture(people.service, kind="message", text="hello", classification="INTERNAL")
+    setting = Statement("setting", "SELECT current_setting('muniment.tenant', true) AS tenant", planned_once=False)
+
+    async def ignoring(bad: list[Any], expected: type[psycopg.Error], then: Statement) -> object:
+        async with fabric._fabric._context.transaction(people.tenant_id, "writer") as tx:
+            with pytest.raises(expected):
+                await tx._round_trip([(FAILS if bad == [0] else PARAMETER, bad)])
+            if bad == [0]:
+                return None
+            return (await tx._round_trip([(then, [])]))[0].rows[0]["tenant"]
+
+    assert fabric._portal.call(ignoring, ["a\0b"], psycopg.DataError, setting) == people.tenant_id
+    with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+        fabric._portal.call(ignoring, [0], psycopg.errors.DivisionByZero, setting)
+
+
+def test_a_statement_that_somebody_ends_is_not_sent_again(
+    fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fabric.capture(people.service, kind="message", text="hello", classification="INTERNAL")
+    sent = 0
+    exchange = Connection.exchange
+
+    async def counted(self: Connection, commands: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        return await exchange(self, commands)
+
+    monkeypatch.setattr(Connection, "exchange", counted)
+    ended = Statement("ended", "SELECT pg_sleep(0.2), pg_terminate_backend(pg_backend_pid())", planned_once=False)
+
+    async def run() -> None:
+        async with fabric._fabric._context.transaction(people.tenant_id, "writer") as tx:
+            await tx._round_trip([(ended, [])])
+
+    with pytest.raises(StorageUnavailable):
+        fabric._portal.call(run)
+    assert sent == 1
+
+
+@pytest.mark.parametrize("tenant", ["it's", "back\\slash", "'; DROP TABLE x; --", "\\'", "中'; --x", "né"])
+def test_any_tenant_is_quoted_as_itself_whatever_encoding_others_use(
+    server: TestServer, database: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    setting = Statement("setting", "SELECT current_setting('muniment.tenant', true) AS tenant", planned_once=False)
+
+    async def read() -> object:
+        storage = Storage(Address.parse(server.url(database), MASTER_KEYS.login_secret()))
+        async with storage.transaction(tenant, "recall", datetime.now(UTC)) as tx:
+            found = (await tx._round_trip([(setting, [])]))[0].rows[0]["tenant"]
+        await storage.close()
+        return found
+
+    with psycopg.connect(server.conninfo, client_encoding="gbk"):
+        assert asyncio.run(read()) == tenant

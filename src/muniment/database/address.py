@@ -58,7 +58,8 @@ class Address:
 
     def for_owner(self) -> str:
         """The connection string of the owner, for migrations."""
-        return make_conninfo(**(self.owner | {"options": _options(_SEARCH_PATH), "application_name": "muniment-owner"}))
+        settings = {"options": _options(_SEARCH_PATH), "client_encoding": "utf8", "application_name": "muniment-owner"}
+        return make_conninfo(**(self.owner | settings))
 
     def for_task(self, task: str) -> str:
         """The connection string of a task's login."""
@@ -67,6 +68,7 @@ class Address:
             place["password"] = self.password(task)
         login: dict[str, Any] = {
             "user": f"muniment_{task}",
+            "client_encoding": "utf8",
             "connect_timeout": 3,
             "keepalives_idle": 30,
             "tcp_user_timeout": 30_000,

@@ -20,7 +20,7 @@ from psycopg import AsyncConnection
 from psycopg.abc import PQGen
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
-from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PipelineStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
 from muniment.database.server_liveness import Row, ServerLiveness
@@ -30,15 +30,20 @@ from muniment.database.statements import Statement
 Command = tuple[Statement, Sequence[Any]]
 
 # Statements that a connection keeps prepared; the one used longest ago gives way.
-PREPARED_MAX = 300
+PREPARED_MAX = 200
 CANCEL_SECONDS = 5.0
 
 
+# A prepared statement that is gone, or whose result changed with the schema: such a connection is of no more use.
+_STALE = (b"26000", b"0A000")
+
+
 class Reply(NamedTuple):
-    """What the server answered to one statement."""
+    """What the server answered to one statement: its rows, how many it changed, and the name of the command."""
 
     rows: list[Row]
     changed: int
+    command: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ class Connection(AsyncConnection[Row]):
         pgconn = self.pgconn
         if pgconn.status != ConnStatus.OK:
             raise psycopg.OperationalError("the connection is closed")
+        if pgconn.pipeline_status != PipelineStatus.OFF:
+            raise RuntimeError("two tasks use one transaction at the same time")
         # The values of a list are all converted first, so that an invalid one raises before anything is sent.
         streams = not isinstance(commands, list)
         prepared = ((statement, self._converted(arguments)) for statement, arguments in commands)
@@ -95,6 +102,11 @@ class Connection(AsyncConnection[Row]):
             await self._abandon()
             raise
         return self._replies(sent, results)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a transaction is open on it, also a failed one."""
+        return self.pgconn.transaction_status != TransactionStatus.IDLE
 
     def has_ended(self) -> bool:
         """Whether the server has closed this idle connection; needs no round trip."""
@@ -141,7 +153,8 @@ class Connection(AsyncConnection[Row]):
         pgconn = self.pgconn
         if len(self._named) >= PREPARED_MAX:
             _, oldest = self._named.popitem(last=False)
-            pgconn.send_query_params(b"DEALLOCATE " + oldest, None)
+            # Not DEALLOCATE: that is a statement, and fails in an aborted transaction and before BEGIN.
+            pgconn.send_close_prepared(oldest)
             sent.append(_Sent(command=False))
         self._names_given += 1
         name = self._named[key] = b"m%d" % self._names_given
@@ -205,22 +218,21 @@ class Connection(AsyncConnection[Row]):
         return False
 
     def _replies(self, sent: list[_Sent], results: list[PGresult]) -> list[Reply]:
-        replies: list[Reply] = []
-        failed: PGresult | None = None
         for message, result in zip(sent, results, strict=True):
-            if (status := result.status) == ExecStatus.FATAL_ERROR and failed is None:
-                failed = result
-            if message.prepares is not None and status != ExecStatus.COMMAND_OK:
+            if message.prepares is not None and result.status != ExecStatus.COMMAND_OK:
                 self._named.pop(message.prepares, None)
-            if message.command and failed is None:
-                replies.append(self._reply(result))
+        failed = next((result for result in results if result.status == ExecStatus.FATAL_ERROR), None)
         if failed is not None:
-            raise error_from_result(failed, "utf-8")
-        return replies
+            error = error_from_result(failed, "utf-8")
+            if failed.error_field(DiagnosticField.SQLSTATE) in _STALE:
+                self.pgconn.finish()
+                raise psycopg.OperationalError("the connection's prepared statements are out of date") from error
+            raise error
+        return [self._reply(result) for message, result in zip(sent, results, strict=True) if message.command]
 
     def _reply(self, result: PGresult) -> Reply:
         if result.status != ExecStatus.TUPLES_OK:
-            return Reply([], result.command_tuples or 0)
+            return Reply([], result.command_tuples or 0, result.command_status)
         if not (count := result.ntuples):
             return Reply([], 0)
         transformer = self._transformer

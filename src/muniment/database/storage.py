@@ -13,9 +13,8 @@ from weakref import WeakValueDictionary
 
 import psycopg
 from anyio import CancelScope, Semaphore, WouldBlock
-from psycopg import sql
 from psycopg.adapt import Dumper
-from psycopg.pq import Format, TransactionStatus
+from psycopg.pq import Format
 from psycopg.rows import dict_row
 from psycopg_pool import PoolTimeout, TooManyRequests
 
@@ -25,7 +24,7 @@ from muniment.database.pool import Pool
 from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
 from muniment.database.statements import Statement
 from muniment.database.transaction import LATEST, TASKS, NamedStatement, RowKeys, Task, Tick, Transaction
-from muniment.errors import Conflict, RequestRepeated, SchemaMissing, TooLarge
+from muniment.errors import Conflict, InvalidInput, RequestRepeated, SchemaMissing, TooLarge
 
 __all__ = [
     "LATEST",
@@ -173,15 +172,27 @@ def _begin(tenant_id: str, reading: bool, read_only: bool = False) -> tuple[Stat
     level = " ISOLATION LEVEL REPEATABLE READ" if reading else ""
     level += " READ ONLY" if read_only else ""
     # SET LOCAL with a literal, not set_config(): the latter is not carried to the workers of a cluster.
-    tenant = f"SET LOCAL muniment.tenant = {sql.quote(tenant_id)}"
+    tenant = f"SET LOCAL muniment.tenant = {_literal(tenant_id)}"
     return Statement("begin", f"BEGIN{level}"), Statement("tenant", tenant, planned_once=False)
+
+
+def _literal(text: str) -> str:
+    """Quote a text for SQL.
+
+    Not by libpq: without a connection it goes by the encoding of whichever connection of the process it last read.
+    Ours are all in UTF-8.
+    """
+    if "\0" in text:
+        raise InvalidInput("contains a NUL character", field="tenant_id")
+    quoted = text.replace("'", "''").replace("\\", "\\\\")
+    return f"E'{quoted}'" if "\\" in text else f"'{quoted}'"
 
 
 _ROLLBACK = Statement("rollback", "ROLLBACK")
 
 
 async def _roll_back(connection: Connection) -> None:
-    if connection.closed or connection.pgconn.transaction_status == TransactionStatus.IDLE:
+    if connection.closed or not connection.has_begun:
         return
     try:
         await connection.exchange([(_ROLLBACK, [])])

@@ -1,5 +1,6 @@
 """A transaction of one tenant: batched statements, the tenant's next sequence number, events and the commit."""
 
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,6 +8,7 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple, Protocol
 
 from psycopg import OperationalError
+from psycopg.errors import InFailedSqlTransaction
 from pydantic_core import to_json
 
 from muniment.database.connection import Command, Connection, Reply
@@ -27,8 +29,10 @@ TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
 NamedStatement = tuple[str, dict[str, Any]]
 
 _COMMIT = Statement("commit", "COMMIT")
-# How often a transaction's first commands are sent again: its connections may all have died, or die of the commands.
+# How often a transaction's first commands are sent again, and how soon a connection that was dead already fails: one
+# that was ended while it ran the commands is not replaced, or nobody could end a statement.
 _REPLACEMENTS = 2
+_AT_ONCE_SECONDS = 0.1
 
 
 class RowKeys(Protocol):
@@ -184,9 +188,11 @@ class Transaction:
         """Run these last statements and the commit in one round trip, and return the rows of each."""
         assert self._unchecked_pack is None or self.writes or not statements, "a reader checks its pack with `gather`"
         commands = [*self._take_pending(), *(self._bound(name, parameters) for name, parameters in statements)]
-        if commands or not self._begin:
+        if commands or not self._begin or self._connection.has_begun:
             with span("sql commit", statements=len(commands)):
                 replies = await self._round_trip([*commands, (_COMMIT, [])])
+            if replies[-1].command != b"COMMIT":
+                raise InFailedSqlTransaction("an earlier error of this transaction was ignored: it was rolled back")
         else:
             replies = []
         self._committed = True
@@ -330,10 +336,13 @@ class Transaction:
         if not self._begin:
             return await self._connection.exchange(commands)
         begin: list[Command] = [(statement, []) for statement in self._begin]
+        if isinstance(commands, list):
+            replies = await self._exchange_first([*begin, *commands])
+        else:
+            replies = await self._connection.exchange(chain(begin, commands))
+        # INVARIANT: only here. Nothing is sent outside the transaction and its tenant, even if an error was caught.
         self._begin = ()
-        if not isinstance(commands, list):
-            return (await self._connection.exchange(chain(begin, commands)))[len(begin) :]
-        return (await self._exchange_first([*begin, *commands]))[len(begin) :]
+        return replies[len(begin) :]
 
     async def _exchange_first(self, commands: list[Command]) -> list[Reply]:
         """Send the transaction's first commands; if the connection turns out to be dead, send them on another one.
@@ -341,11 +350,13 @@ class Transaction:
         INVARIANT: commands that include the COMMIT are not sent again: they may have been committed.
         """
         for _ in range(_REPLACEMENTS):
+            began = time.monotonic()
             try:
                 return await self._connection.exchange(commands)
             except OperationalError:
-                lost = self._connection.closed and not self._connection.hung_up
-                if not lost or self._replace is None or commands[-1][0] is _COMMIT:
+                dead = self._connection.closed and not self._connection.hung_up
+                at_once = time.monotonic() - began < _AT_ONCE_SECONDS
+                if not (dead and at_once) or self._replace is None or commands[-1][0] is _COMMIT:
                     raise
             self._connection = await self._replace(self._connection)
         return await self._connection.exchange(commands)
