@@ -318,8 +318,9 @@ class Supervisor:
             return
         ready = [one for one in self._alive if one.ready_at is not None and not one.is_ending]
         if ready:
-            ready[0].works = True
-            ready[0].tell("work")
+            # The newest: while processes are renewed the others are about to end.
+            ready[-1].works = True
+            ready[-1].tell("work")
 
     def _stop(self) -> None:
         self._is_stopping = True
