@@ -1,5 +1,6 @@
 """The worker, and the backlog: what waits, what was parked, the jobs, suspended classes."""
 
+import logging
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -61,6 +62,10 @@ def _supervise(call: Call, concurrency: int, processes: int) -> tuple[int, int]:
     """Work in several processes; the exit code, and how many jobs ran."""
     from muniment.supervisor import Supervisor
 
+    # What happens to processes is shown; libraries stay silent as in one process.
+    shown = logging.getLogger("muniment.processes")
+    shown.addHandler(logging.StreamHandler())
+    shown.setLevel("WARNING")
     figures: list[int] = []
     code = Supervisor(
         _work_in_process,
@@ -73,11 +78,12 @@ def _supervise(call: Call, concurrency: int, processes: int) -> tuple[int, int]:
 
 
 def _work_in_process(_number: int, link: "Link", call: Call, concurrency: int, processes: int) -> None:
-    """One of several processes."""
+    """Work in one of several processes."""
     import anyio
 
     from muniment import loops
 
+    logging.getLogger().addHandler(logging.NullHandler())
     link.send(anyio.run(_work, call, False, concurrency, processes, link, backend_options=loops.OPTIONS))
 
 
