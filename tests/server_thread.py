@@ -9,7 +9,8 @@ import uvicorn
 
 from muniment import AsyncFabric, Fabric, Principal, RunContext
 from muniment.client import Client
-from muniment.http.server import Place, server_on
+from muniment.http.place import Place
+from muniment.http.server import server_on
 from muniment.http.settings import ServerSettings
 from muniment.model.context import Asker
 from muniment.testing.database import MASTER_KEYS

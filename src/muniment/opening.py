@@ -142,13 +142,13 @@ def _context(
     settings: Settings, address: Address, keys: MasterKeys, explain: Callable[[], str] = no_answer
 ) -> FabricContext:
     return FabricContext(
-        Storage(address, explain=explain),
+        Storage(address, processes=settings.processes, explain=explain),
         Vault(keys),
         Packs(settings.pack),
         settings.clock,
         settings.judge,
         Embedders(find_embedder(settings.embedder)),
-        session_store(settings.redis_url),
+        session_store(settings.redis_url, processes=settings.processes),
         outbox=settings.webhooks,
         archives=Archives(settings.archives),
         models=settings.models,

@@ -30,6 +30,7 @@ class OpenOptions(TypedDict, total=False):
     private_webhooks: bool | None
     archives: str | Path | None
     models: Models | Mapping[str, Any] | str | Path | None
+    processes: int
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Settings:
     archives: Path | None = None
     activate: bool = False
     models: Models = field(default_factory=Models)
+    # Processes that share the work of one program: each takes its part of the limits.
+    processes: int = 1
 
     @classmethod
     def gather(cls, url: str | None, **options: Unpack[OpenOptions]) -> "Settings":
@@ -74,7 +77,14 @@ class Settings:
             _archives(options.get("archives"), None if url is not None else folder),
             activate,
             Models.gather(options.get("models")),
+            _processes(options.get("processes", 1)),
         )
+
+
+def _processes(count: int) -> int:
+    if count < 1:
+        raise InvalidInput("expected a number from 1 on", field="processes")
+    return count
 
 
 def _pack(given: str | Path | Pack | None) -> Pack | None:

@@ -44,6 +44,8 @@ class Command:
         self._command = [MUNIMENT, *(str(one) for one in arguments)]
         self._environment = os.environ | {"MUNIMENT_MASTER_KEY": MASTER_KEY, "MUNIMENT_RATE": "0"} | environment
         self._process: subprocess.Popen[str] | None = None
+        # The file that its log is appended to, if any.
+        self.log: Path | None = None
 
     @property
     def pid(self) -> int:
@@ -52,9 +54,10 @@ class Command:
 
     def start(self) -> None:
         """Start it."""
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=self._environment
-        )
+        with Path(self.log or os.devnull).open("a") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=subprocess.PIPE, stderr=log, text=True, env=self._environment
+            )
 
     def line(self) -> str:
         """The next line it writes."""

@@ -6,6 +6,7 @@ from muniment.errors import RateLimited
 from muniment.http import limits
 from muniment.http.credentials import GuessLimiter
 from muniment.http.limits import RateLimiter
+from muniment.http.settings import ServerSettings
 
 KEY, OTHER = "mun_dA.key_1.secret", "mun_dA.key_2.secret"
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -82,3 +83,23 @@ def test_what_was_good_lately_passes_until_it_is_wrong_itself(clock: Clock) -> N
         guessing.wrong(HERE, KEY)
     with pytest.raises(RateLimited):
         guessing.check(HERE, KEY)
+
+
+def test_each_of_several_processes_gets_its_part_of_the_limits_and_at_least_one() -> None:
+    whole = ServerSettings()
+    two, many = whole.part(2), whole.part(1000)
+    assert (two.rate, two.burst, two.connections, two.streams) == (250, 500, 500, 16)
+    assert two.bodies_at_once == whole.bodies_at_once // 2
+    assert (many.rate, many.burst, many.connections, many.streams) == (0.5, 1, 2, 1)
+    # A body of any allowed size has room in every process.
+    assert many.bodies_at_once == whole.body_limit == many.body_limit
+    assert ServerSettings(rate=0).part(2).rate == 0
+
+
+def test_wrong_credentials_are_counted_in_parts_too(clock: Clock) -> None:
+    guessing = GuessLimiter(4, clock=clock)
+    for _ in range(2):
+        guessing.wrong(HERE, KEY)
+    with pytest.raises(RateLimited) as refused:
+        guessing.wrong(HERE, KEY)
+    assert refused.value.wait > 6

@@ -146,6 +146,18 @@ def test_without_an_address_the_store_is_in_process() -> None:
     assert isinstance(session_store(None), InProcess)
 
 
+@pytest.mark.rule("TIR-3")
+def test_several_processes_keep_it_in_redis_or_not_at_all(redis_server: RedisServer, session: str) -> None:
+    async def story(store: SessionStore) -> None:
+        await keep(store, "acme", session, {"pm_1": b"1"})
+        await store.forget("acme", session, ["pm_2"])
+        # Nothing is missing: the database has it.
+        assert (await store.held("acme", session, ["pm_1"], NOW), store.away) == ({}, False)
+
+    play(session_store(None, processes=2), story)
+    assert isinstance(session_store(redis_server.url, processes=2), RedisStore)
+
+
 def test_with_an_address_it_is_in_redis_and_connects_only_when_asked(redis_server: RedisServer, session: str) -> None:
     # outside any event loop, as settings are read
     store = session_store(redis_server.url)

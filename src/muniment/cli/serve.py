@@ -2,7 +2,11 @@
 
 import contextlib
 import json
+import os
 import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,12 +20,13 @@ from muniment.cli.options import PACK, PLACE, flag
 from muniment.cli.output import OutputClosed, OutputFailed, Screen
 
 if TYPE_CHECKING:
-    from muniment.fabric import AsyncFabric
-    from muniment.http.server import Place
-    from muniment.http.settings import ServerSettings
-    from muniment.settings import Settings
+    from muniment.http.place import Place
+    from muniment.http.process import ServerProcess
+    from muniment.settings import OpenOptions, Settings
 
 app = typer.Typer()
+# Serves on a socket, and reports the address once it answers.
+Run = Callable[[socket, Callable[[str], None]], None]
 
 
 @command(app, "serve", options=(*PLACE, *PACK))
@@ -33,6 +38,16 @@ def serve(
     ] = 8600,
     worker: Annotated[
         bool | None, flag("--worker/--no-worker", "Run the jobs inside; by default only if the database is embedded.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        flag(
+            "--workers N",
+            "Server processes that share the port; by default one per core, and one if the database is embedded.",
+            envvar="MUNIMENT_WORKERS",
+            min=1,
+            max=512,
+        ),
     ] = None,
     proxies: Annotated[
         str,
@@ -64,32 +79,92 @@ def serve(
 
     The API is at /v1, MCP at /mcp, the console at /console, the documentation at /docs; beside them /healthz, /readyz
     and /metrics. Requests need a key: muniment key create. On Ctrl-C or SIGTERM it finishes the requests in progress; a
-    second signal ends it at once. With --json its address is written as one line once it answers.
+    second signal ends it at once. With several processes, SIGHUP replaces them one by one, and one that dies is
+    replaced. With --json its address is written as one line once it answers.
     """
-    import anyio
+    from muniment.http import logs
+    from muniment.http.place import Place, listen
+    from muniment.http.process import ServerProcess
+    from muniment.supervisor import core_count
 
-    from muniment import loops
-    from muniment.fabric import AsyncFabric
-    from muniment.http import logs, traces
-    from muniment.http.server import Place, listen
-    from muniment.http.settings import ServerSettings
-
-    place, server_settings = Place(host, port, proxies), ServerSettings.gather()
-    settings = call.settings()
-    fabric = AsyncFabric.open(
-        call.options["url"],
-        pack=call.options["pack_file"],
-        activate=activate,
-        home=call.options["home"],
-        embedder=settings.embedder,
-    )
+    place, settings = Place(host, port, proxies), call.settings()
+    options: OpenOptions = {
+        "pack": call.options["pack_file"],
+        "activate": activate,
+        "home": call.options["home"],
+        "embedder": settings.embedder,
+    }
     inside = worker if worker is not None else settings.url is None
+    count = workers or (1 if settings.url is None else core_count())
+    url = call.options["url"]
+    if count == 1:
+        run = _in_this_process(url, options, place, inside)
+    else:
+        run = partial(_supervise, ServerProcess(url, options, place, count, log), inside)
     with listen(place) as listening:
         call.note_new(settings)
         keys = _prepare_demo(call, settings) if demo else None
         logs.set_up(log)
+        report = partial(_report, call, inside, count, keys)
+        run(listening, report)
+
+
+def _in_this_process(url: str | None, options: "OpenOptions", place: "Place", worker: bool) -> Run:
+    """Check the settings; returns what serves in this process."""
+    import anyio
+
+    from muniment import loops
+    from muniment.fabric import AsyncFabric
+    from muniment.http import traces
+    from muniment.http.server import serve
+    from muniment.http.settings import ServerSettings
+
+    settings, fabric = ServerSettings.gather(), AsyncFabric.open(url, **options)
+
+    async def serve_fabric(listening: socket, report: Callable[[str], None]) -> None:
+        async with fabric:
+            await serve(fabric, place, settings, worker=worker, listening=listening, on_ready=report)
+
+    def run(listening: socket, report: Callable[[str], None]) -> None:
         traces.set_up(__version__)
-        anyio.run(_serve, call, fabric, place, server_settings, inside, listening, keys, backend_options=loops.OPTIONS)
+        anyio.run(serve_fabric, listening, report, backend_options=loops.OPTIONS)
+
+    return run
+
+
+def _supervise(each: "ServerProcess", worker: bool, listening: socket, report: Callable[[str], None]) -> None:
+    """Serve in several processes that share the port."""
+    from muniment.http import metrics_folder
+    from muniment.http.place import url_of
+    from muniment.supervisor import Supervisor
+
+    url = url_of(listening)
+    with tempfile.TemporaryDirectory(prefix="muniment-metrics-") as folder:
+        os.environ[metrics_folder.VARIABLE] = folder
+        code = Supervisor(
+            each.run,
+            (Path(folder), listening),
+            each.processes,
+            has_worker=worker,
+            on_ready=lambda: report(url),
+            # Otherwise clients would wait for an answer from a port on which nobody accepts.
+            on_stop=listening.close,
+            on_end=partial(metrics_folder.forget_process, Path(folder)),
+        ).run()
+    if code:
+        raise typer.Exit(code)
+
+
+def _report(call: Call, worker: bool, processes: int, keys: Path | None, url: str) -> None:
+    """Write where the server answers."""
+    if call.as_json:
+        # The server runs on if the reader has gone.
+        with contextlib.suppress(OutputClosed, OutputFailed):
+            Screen().write(json.dumps({"url": url} | ({"demo_keys": str(keys)} if keys else {})) + "\n")
+    jobs = "with" if worker else "without"
+    many = f" in {processes} processes" if processes > 1 else ""
+    call.note(f"serving at {url}{many}, {jobs} the worker; Ctrl-C ends it")
+    call.note(f"console: {url}/console; documentation: {url}/docs")
 
 
 def _prepare_demo(call: Call, settings: "Settings") -> Path | None:
@@ -111,27 +186,3 @@ def _prepare_demo(call: Call, settings: "Settings") -> Path | None:
     file = demo.write_keys(lines, settings.home)
     call.note(f"the keys of the tenant 'demo', valid for a day, are in {file}, which only you can read")
     return file
-
-
-async def _serve(
-    call: Call,
-    fabric: "AsyncFabric",
-    place: "Place",
-    settings: "ServerSettings",
-    worker: bool,
-    listening: socket,
-    keys: Path | None,
-) -> None:
-    from muniment.http.server import serve
-
-    def report(url: str) -> None:
-        if call.as_json:
-            # The server runs on if the reader has gone.
-            with contextlib.suppress(OutputClosed, OutputFailed):
-                Screen().write(json.dumps({"url": url} | ({"demo_keys": str(keys)} if keys else {})) + "\n")
-        jobs = "with" if worker else "without"
-        call.note(f"serving at {url}, {jobs} the worker; Ctrl-C ends it")
-        call.note(f"console: {url}/console; documentation: {url}/docs")
-
-    async with fabric:
-        await serve(fabric, place, settings, worker=worker, listening=listening, on_ready=report)

@@ -1,5 +1,8 @@
 """The worker, and the backlog: what waits, what was parked, the jobs, suspended classes."""
 
+import logging
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,10 +12,13 @@ from muniment.cli.command import command, group
 from muniment.cli.options import PLACE, flag
 from muniment.cli.output import Screen, counted, format_time, joined, write_note
 from muniment.cli.plain import plain
+from muniment.errors import InvalidInput
 from muniment.model.work import Backlog, ClockReset
 
 if TYPE_CHECKING:
     import anyio
+
+    from muniment.supervisor import Command, Link
 
 
 app = typer.Typer()
@@ -26,22 +32,62 @@ def worker(
     until_idle: Annotated[
         bool, flag("--until-idle", "Run the jobs that are due, and those they cause; then end.")
     ] = False,
-    concurrency: Annotated[int, flag("--concurrency N", "Jobs at the same time in this process.", min=1, max=64)] = 4,
+    concurrency: Annotated[int, flag("--concurrency N", "Jobs at the same time in each process.", min=1, max=64)] = 4,
+    processes: Annotated[
+        int, flag("--processes N", "Processes that share the jobs.", envvar="MUNIMENT_PROCESSES", min=1, max=512)
+    ] = 1,
 ) -> None:
     """Run the background jobs of all tenants.
 
     They are consolidation, expiry, purges after an erasure, batches of the audit chain, webhooks and others. Several
-    workers share the jobs. A worker that is killed loses nothing; on Ctrl-C or SIGTERM it finishes its jobs.
+    workers share the jobs. A worker that is killed loses nothing; on Ctrl-C or SIGTERM it finishes its jobs. With
+    several processes, SIGHUP replaces them one by one, and one that dies is replaced.
     """
     import anyio
 
     from muniment import loops
 
-    ran = anyio.run(_work, call, until_idle, concurrency, backend_options=loops.OPTIONS)
+    if processes > 1 and until_idle:
+        raise InvalidInput("runs in one process: leave out --processes", field="until_idle")
+    if processes > 1:
+        code, ran = _supervise(call, concurrency, processes)
+    else:
+        code, ran = 0, anyio.run(_work, call, until_idle, concurrency, 1, None, backend_options=loops.OPTIONS)
     call.show_line({"jobs": ran}, f"{counted(ran, 'job')} done")
+    if code:
+        raise typer.Exit(code)
 
 
-async def _work(call: Call, until_idle: bool, concurrency: int) -> int:
+def _supervise(call: Call, concurrency: int, processes: int) -> tuple[int, int]:
+    """Work in several processes; the exit code, and how many jobs ran."""
+    from muniment.supervisor import Supervisor
+
+    # What happens to processes is shown; libraries stay silent as in one process.
+    shown = logging.getLogger("muniment.processes")
+    shown.addHandler(logging.StreamHandler())
+    shown.setLevel("WARNING")
+    figures: list[int] = []
+    code = Supervisor(
+        _work_in_process,
+        (call, concurrency, processes),
+        processes,
+        on_ready=lambda: write_note(f"working in {processes} processes; Ctrl-C ends it"),
+        on_figure=figures.append,
+    ).run()
+    return code, sum(figures)
+
+
+def _work_in_process(_number: int, link: "Link", call: Call, concurrency: int, processes: int) -> None:
+    """Work in one of several processes."""
+    import anyio
+
+    from muniment import loops
+
+    logging.getLogger().addHandler(logging.NullHandler())
+    link.send(anyio.run(_work, call, False, concurrency, processes, link, backend_options=loops.OPTIONS))
+
+
+async def _work(call: Call, until_idle: bool, concurrency: int, processes: int, link: "Link | None") -> int:
     import anyio
 
     from muniment.job import JobResult
@@ -61,21 +107,30 @@ async def _work(call: Call, until_idle: bool, concurrency: int) -> int:
                 f"{due.tenant_id}  {due.job}: {joined(f'{number} {name}' for name, number in done.nonzero.items())}"
             )
 
-    opened = await connect(call.settings(), None)
+    opened = await connect(replace(call.settings(), processes=processes), None)
     try:
         running = Worker(opened, concurrency=concurrency, on_done=report)
         if until_idle:
             await running.until_idle()
         else:
-            write_note("working; Ctrl-C ends it")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
+                if link is None:
+                    write_note("working; Ctrl-C ends it")
+                else:
+                    link.send("ready")
+                    tasks.start_soon(link.follow, partial(_obey, tasks.cancel_scope))
                 await running.forever()
                 tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await opened.close()
     return ran
+
+
+def _obey(scope: "anyio.CancelScope", command: "Command") -> None:
+    if command != "work":
+        scope.cancel()
 
 
 async def _cancel_on_signal(scope: "anyio.CancelScope") -> None:

@@ -44,17 +44,20 @@ __all__ = [
 _KEY_VERSION = "subjects_tenant_id_key_version_fkey"
 # The constraint that a request is carried out once.
 _ONCE = "requests_once"
-# Connections that one tenant may use at once, per task and process. Its clock serialises its writes anyway.
+# Connections of each task: all, and those that one tenant may use at once. Its clock serialises its writes anyway.
+CONNECTIONS = 12
 TENANT_SHARE = 2
 
 
 class Storage:
-    """Pools of connections, one per task, opened on first use."""
+    """Pools of connections, one per task, opened on first use; one of several `processes` uses its part."""
 
-    def __init__(self, address: Address, *, max_connections: int = 12, explain: Callable[[], str] = no_answer) -> None:
+    def __init__(self, address: Address, *, processes: int = 1, explain: Callable[[], str] = no_answer) -> None:
         self._address = address
         self._explain = explain
-        self._max_connections = max_connections
+        self._tenant_share = max(1, TENANT_SHARE // processes)
+        # INVARIANT: more than the share of one tenant (ISO-3).
+        self._max_connections = max(2 * self._tenant_share, CONNECTIONS // processes)
         self._pools: dict[Task, Pool] = {}
         self._local_settings = {
             task: tuple(Statement("setting", text) for text in address.local_settings(task)) for task in TASKS
@@ -135,7 +138,7 @@ class Storage:
         """The semaphore that limits how many connections one tenant uses at once (ISO-3)."""
         turn = self._turns.get((tenant_id, task))
         if turn is None:
-            turn = self._turns[tenant_id, task] = Semaphore(TENANT_SHARE)
+            turn = self._turns[tenant_id, task] = Semaphore(self._tenant_share)
         return turn
 
     async def _pool(self, task: Task) -> Pool:

@@ -65,15 +65,15 @@ def create_app(
         lifespan=assistants.running,
     )
     tokens = TokenVerifier(settings.oidc, fabric.access.now) if settings.oidc is not None else None
-    credentials = Credentials(fabric, tokens)
+    credentials = Credentials(fabric, tokens, processes=settings.processes)
     app.state.fabric = fabric
-    app.state.streams = Streams(metrics, settings.streams)
+    streams = app.state.streams = Streams(metrics, settings.streams)
     app.include_router(_v1())
     app.include_router(_operations(metrics))
     app.include_router(documentation.router)
     app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
     add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)
-    app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics)
+    app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics, streams=streams)
     return app
 
 
@@ -113,7 +113,7 @@ def _operations(server_metrics: ServerMetrics) -> APIRouter:
         responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
     )
     async def metrics() -> Response:
-        """The metrics of this process, as Prometheus reads them."""
+        """The metrics of the server, as Prometheus reads them."""
         return Response(server_metrics.text(), media_type=CONTENT_TYPE)
 
     return router

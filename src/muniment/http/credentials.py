@@ -18,10 +18,10 @@ _KEPT = 10_000
 class Credentials:
     """API keys of the fabric, and tokens of an issuer where one is set up."""
 
-    def __init__(self, fabric: AsyncFabric, tokens: TokenVerifier | None) -> None:
+    def __init__(self, fabric: AsyncFabric, tokens: TokenVerifier | None, *, processes: int = 1) -> None:
         self._fabric = fabric
         self._tokens = tokens
-        self._guesses = GuessLimiter()
+        self._guesses = GuessLimiter(processes)
 
     async def check(self, token: str) -> Credential:
         """The credential of a key or token that is valid now; raises `Unauthenticated`."""
@@ -42,17 +42,18 @@ class Credentials:
 
 
 class GuessLimiter:
-    """Allows ten wrong credentials at once, then ten a minute.
+    """Allows ten wrong credentials at once, then ten a minute; each of several processes its part of that.
 
     An address that tries secrets of one key is shut out from that key, whatever it sends next; a credential that has
     been good lately passes all the same. Of the other credentials of an address only the wrong ones are refused: behind
     a load balancer there are many callers, and one of them may keep sending an expired token.
     """
 
-    def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, processes: int = 1, *, clock: Callable[[], float] = monotonic) -> None:
         message = "too many wrong credentials from here; wait and ask again"
-        self._keys = RateLimiter(10 / 60, 10, message, clock=clock)
-        self._addresses = RateLimiter(10 / 60, 10, message, clock=clock)
+        rate, burst = 10 / 60 / processes, max(1, 10 // processes)
+        self._keys = RateLimiter(rate, burst, message, clock=clock)
+        self._addresses = RateLimiter(rate, burst, message, clock=clock)
         self._good: OrderedDict[bytes, None] = OrderedDict()
 
     def check(self, address: str, token: str) -> None:

@@ -1,4 +1,7 @@
-"""Limits counted in this process: how often a caller may call, and how much may be in use at the same time."""
+"""Limits counted in this process: how often a caller may call, and how much may be in use at the same time.
+
+One of several processes gets its part of them (`ServerSettings.part`).
+"""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable

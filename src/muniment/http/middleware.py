@@ -16,6 +16,7 @@ from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, 
 from muniment.http import problems
 from muniment.http.bounds import LONG, bounds_of, check_head
 from muniment.http.credentials import Credentials
+from muniment.http.event_stream import Streams
 from muniment.http.limits import ConcurrencyLimit, RateLimiter
 from muniment.http.oidc import TOKEN_LIMIT
 from muniment.http.server_metrics import ServerMetrics
@@ -40,12 +41,19 @@ class RequestMiddleware:
     """ASGI middleware that admits a request, bounds its body, and reports what became of it."""
 
     def __init__(
-        self, app: ASGIApp, *, credentials: Credentials, settings: ServerSettings, metrics: ServerMetrics
+        self,
+        app: ASGIApp,
+        *,
+        credentials: Credentials,
+        settings: ServerSettings,
+        metrics: ServerMetrics,
+        streams: Streams,
     ) -> None:
         self._app = app
         self._credentials = credentials
         self._settings = settings
         self._metrics = metrics
+        self._streams = streams
         self._rates = RateLimiter(settings.rate, settings.burst) if settings.rate else None
         self._long_bodies = ConcurrencyLimit(
             total=settings.bodies_at_once, each=max(settings.bodies_at_once // 2, settings.body_limit)
@@ -58,7 +66,7 @@ class RequestMiddleware:
             return
         headers = dict(scope["headers"])
         request_id = scope.setdefault("state", {})["request_id"] = _request_id(headers.get(b"x-request-id"))
-        answer = _Answer(scope, send, request_id)
+        answer = _Answer(scope, send, request_id, self._streams)
         began = perf_counter()
         with self._metrics.in_flight(), request_span(scope["method"], headers) as span:
             try:
@@ -180,10 +188,11 @@ class _BoundedBody:
 class _Answer:
     """Sends the answer, with the headers that every answer has."""
 
-    def __init__(self, scope: Scope, send: Send, request_id: str) -> None:
+    def __init__(self, scope: Scope, send: Send, request_id: str, streams: Streams) -> None:
         self._scope = scope
         self._send = send
         self._request_id = request_id.encode()
+        self._streams = streams
         self.status = 0
 
     async def send(self, message: Message) -> None:
@@ -192,6 +201,9 @@ class _Answer:
             headers: list[tuple[bytes, bytes]] = [*message.get("headers", ()), (b"x-request-id", self._request_id)]
             names = {name.lower() for name, _ in headers}
             headers += [(name, value) for name, value in _HEADERS if name not in names]
+            if self._streams.stopping:
+                # The client sends its next request over a new connection.
+                headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}
         await self._send(message)
 

@@ -2,53 +2,40 @@
 
 import gc
 import logging
-import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from errno import EADDRNOTAVAIL
-from socket import AF_INET, AF_INET6, create_server, socket
-from typing import cast
+from functools import partial
+from socket import socket
+from typing import Any, cast
 
 import anyio
 import uvicorn
+from anyio.abc import TaskGroup
 
 from muniment import loops
 from muniment.database.end_signals import ending_signals
-from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric
 from muniment.http.app import create_app
 from muniment.http.event_stream import Streams
 from muniment.http.header_limits import HeaderLimits
 from muniment.http.limits import ConcurrencyLimit
+from muniment.http.place import Place, url_of
 from muniment.http.server_metrics import ServerMetrics
 from muniment.http.settings import ServerSettings
+from muniment.supervisor import Command, Link
 from muniment.worker.worker import Worker
 
 log = logging.getLogger("muniment.http")
 
-PORT = 8600
 # Seconds that requests in flight have once the server stops.
 GRACE = 30
+# Seconds that kept connections have to bring one more request when the process was replaced.
+DRAIN = 5.0
 # Few: the embedded worker shares its process with the requests.
 WORKER_JOBS = 2
 # Seconds before a worker that failed is started again.
 _RESTART_AFTER = 5.0
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the server listens, and the addresses of trusted proxies, separated by commas."""
-
-    host: str = "127.0.0.1"
-    port: int = PORT
-    proxies: str = ""
-
-    @property
-    def trusted(self) -> tuple[str, ...]:
-        """The addresses of the trusted proxies."""
-        return tuple(one.strip() for one in self.proxies.split(",") if one.strip())
 
 
 async def serve(
@@ -59,31 +46,25 @@ async def serve(
     worker: bool,
     listening: socket | None = None,
     on_ready: Callable[[str], None] | None = None,
+    metrics: ServerMetrics | None = None,
+    link: Link | None = None,
 ) -> None:
-    """Serve until a signal (`ending_signals`); a second one stops at once. `listening` comes from `listen`."""
+    """Serve until a signal (`ending_signals`); a second one stops at once. `listening` comes from `listen`.
+
+    `link` leads to the supervisor of several processes; it says which of them runs the worker.
+    """
     # A thread that parses a long body must not hold up the event loop for long.
     sys.setswitchinterval(loops.SWITCH_AFTER)
-    metrics = ServerMetrics()
+    metrics = metrics or ServerMetrics()
     server = server_on(fabric, place, settings, metrics=metrics, on_ready=on_ready)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_on_signal, server)
+        if link is not None:
+            tasks.start_soon(link.follow, partial(_obey, server, tasks, partial(_work, fabric, metrics)))
         if worker:
             tasks.start_soon(_work, fabric, metrics)
         await server.serve([listening] if listening is not None else None)
         tasks.cancel_scope.cancel()
-
-
-def listen(place: Place) -> socket:
-    """Open the port, before anything else starts; raises `InvalidInput` if it cannot be opened."""
-    try:
-        return create_server((place.host, place.port), family=AF_INET6 if ":" in place.host else AF_INET)
-    except (OSError, UnicodeError) as error:
-        number = getattr(error, "errno", None) or 0
-        if number <= 0 or number == EADDRNOTAVAIL:
-            # Numbers below zero are the resolver's: the name is unknown.
-            raise InvalidInput(f"expected an address of this machine, got {place.host}", field="host") from None
-        why = os.strerror(number).lower()
-        raise InvalidInput(f"cannot listen on {place.host} port {place.port}: {why}", field="port") from None
 
 
 def server_on(
@@ -93,7 +74,7 @@ def server_on(
     *,
     metrics: ServerMetrics | None = None,
     on_ready: Callable[[str], None] | None = None,
-) -> uvicorn.Server:
+) -> "_Server":
     """Create the server of an open fabric; it stops once its `should_exit` is set."""
     app = create_app(fabric, settings, metrics=metrics)
     connections = ConcurrencyLimit(
@@ -125,6 +106,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._streams = streams
         self._on_ready = on_ready
+        self.is_replaced = False
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -137,13 +119,31 @@ class _Server(uvicorn.Server):
         gc.collect()
         gc.freeze()
         if self.started and self._on_ready is not None:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
-            self._on_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            self._on_ready(url_of(self.servers[0].sockets[0]))
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         log.info("stopping")
         self._streams.stop()
+        if self.is_replaced:
+            await self._drain()
         await super().shutdown(sockets)
+
+    async def _drain(self) -> None:
+        """Accept nothing more, and answer what kept connections still bring: a request may be on its way."""
+        for one in self.servers:
+            one.close()
+        with anyio.move_on_after(DRAIN):
+            while self.server_state.connections and not self.force_exit:  # noqa: ASYNC110  uvicorn has no event for it
+                await anyio.sleep(0.05)
+
+
+def _obey(server: _Server, tasks: TaskGroup, work: Callable[[], Coroutine[Any, Any, None]], command: Command) -> None:
+    """Do what the supervisor says."""
+    if command == "work":
+        tasks.start_soon(work)
+    else:
+        server.is_replaced = command == "retire"
+        server.should_exit = True
 
 
 async def _stop_on_signal(server: uvicorn.Server) -> None:
@@ -155,6 +155,7 @@ async def _stop_on_signal(server: uvicorn.Server) -> None:
 
 async def _work(fabric: AsyncFabric, metrics: ServerMetrics) -> None:
     """Run the worker, and start it again if it fails; the server continues meanwhile."""
+    log.info("running the worker")
     while True:
         try:
             await Worker(fabric.opened, concurrency=WORKER_JOBS, on_done=metrics.count_job).forever()

@@ -1,9 +1,15 @@
 """Metrics of the server itself, for Prometheus. No tenant, no id, no content."""
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
+from muniment.http.metrics_folder import live_processes
 from muniment.job import JobResult
 from muniment.worker.due import Due
 
@@ -12,11 +18,16 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class ServerMetrics:
-    """The metrics of one server process."""
+    """The metrics of one server process; with the `folder` that several share, those of all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
+        self._shown = CollectorRegistry() if folder is not None else self._registry
+        if folder is not None:
+            MultiProcessCollector(self._shown, str(folder))
+            self._shown.register(_Processes(folder))
+        else:
+            ProcessCollector(registry=self._registry)
         self._requests = Counter(
             "muniment_http_requests_total", "Requests answered.", ("method", "route", "status"), registry=self._registry
         )
@@ -27,11 +38,14 @@ class ServerMetrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._in_flight = Gauge("muniment_http_requests_in_flight", "Requests being answered.", registry=self._registry)
-        self._streams = Gauge("muniment_event_streams", "Event streams that are open.", registry=self._registry)
+        self._in_flight = self._gauge("muniment_http_requests_in_flight", "Requests being answered.")
+        self._streams = self._gauge("muniment_event_streams", "Event streams that are open.")
         self._jobs = Counter(
             "muniment_jobs_total", "Jobs that the worker inside ran.", ("job", "outcome"), registry=self._registry
         )
+
+    def _gauge(self, name: str, about: str) -> Gauge:
+        return Gauge(name, about, registry=self._registry, multiprocess_mode="livesum")
 
     def in_flight(self) -> AbstractContextManager[None]:
         """Count a request as in flight."""
@@ -52,4 +66,23 @@ class ServerMetrics:
 
     def text(self) -> bytes:
         """The metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+        return generate_latest(self._shown)
+
+
+class _Processes(Collector):
+    """Memory, time and files of every process, by its id."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def describe(self) -> Iterator[Metric]:
+        yield from ()
+
+    def collect(self) -> Iterator[Metric]:
+        found: dict[str, Metric] = {}
+        for pid in sorted(live_processes(self._folder)):
+            for metric in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():
+                merged = found.setdefault(metric.name, Metric(metric.name, metric.documentation, metric.type))
+                for sample in metric.samples:
+                    merged.add_sample(sample.name, {**sample.labels, "pid": pid}, sample.value)
+        yield from found.values()

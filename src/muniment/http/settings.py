@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muniment.console.oidc import SignIn
 from muniment.errors import InvalidInput
@@ -13,7 +13,10 @@ MEGABYTE = 1024 * 1024
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """`rate` and `burst` are the calls of one credential, a second and at once; 0 is no limit."""
+    """`rate` and `burst` are the calls of one credential, a second and at once; 0 is no limit.
+
+    The limits are those of the whole server; `part` gives those of one of its processes.
+    """
 
     rate: float = 500
     burst: float = 1000
@@ -27,6 +30,8 @@ class ServerSettings:
     body_within: float = 30
     # Event streams of one principal open at the same time.
     streams: int = 32
+    # Processes of the server.
+    processes: int = 1
     oidc: OidcSettings | None = None
     sign_in: SignIn | None = None
 
@@ -45,6 +50,18 @@ class ServerSettings:
             connections=int(_number(env, "MUNIMENT_CONNECTIONS", cls.connections, least=2)),
             oidc=oidc,
             sign_in=sign_in,
+        )
+
+    def part(self, processes: int) -> "ServerSettings":
+        """The limits of one of so many processes, which hold together what the server allows; each allows one."""
+        return replace(
+            self,
+            rate=self.rate / processes,
+            burst=max(1.0, self.burst / processes),
+            bodies_at_once=max(self.body_limit, self.bodies_at_once // processes),
+            connections=max(2, self.connections // processes),
+            streams=max(1, self.streams // processes),
+            processes=processes,
         )
 
 

@@ -22,7 +22,8 @@ def set_up(version: str, environment: Mapping[str, str] | None = None) -> bool:
     except ImportError:
         raise InvalidInput("traces need their SDK: pip install 'muniment[otel]'", field=_ENDPOINTS[0]) from None
     service = env.get("OTEL_SERVICE_NAME") or "muniment"
-    provider = TracerProvider(resource=Resource.create({"service.name": service, "service.version": version}))
+    about = {"service.name": service, "service.version": version, "process.pid": os.getpid()}
+    provider = TracerProvider(resource=Resource.create(about))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
     return True

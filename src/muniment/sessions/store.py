@@ -161,13 +161,36 @@ class InProcess:
             self._size += session.size
 
 
-def session_store(url: str | None) -> SessionStore:
-    """The store at that address, or in this process for None. It connects on first use.
+class NoStore:
+    """Holds nothing: the working tier is read from PostgreSQL."""
 
+    @property
+    def away(self) -> bool:
+        """Never away: nothing is missing."""
+        return False
+
+    async def held(self, tenant_id: str, session_id: str, memory_ids: Sequence[str], now: datetime) -> dict[str, bytes]:
+        """Nothing."""
+        return {}
+
+    async def keep(self, tenant_id: str, session_id: str, bodies: Bodies, expires_at: Expiries, now: datetime) -> None:
+        """Keep nothing."""
+
+    async def forget(self, tenant_id: str, session_id: str, memory_ids: Sequence[str]) -> None:
+        """There is nothing to forget."""
+
+    async def close(self) -> None:
+        """There is nothing to release."""
+
+
+def session_store(url: str | None, *, processes: int = 1) -> SessionStore:
+    """The store at that address, which connects on first use; for None in this process, if it is the only one.
+
+    Several processes would each keep what another has been told to forget, so they keep nothing.
     Raises InvalidInput (`redis_url`) for an invalid address, without repeating it, as it may hold a password.
     """
     if url is None:
-        return InProcess()
+        return InProcess() if processes == 1 else NoStore()
     # takes a tenth of a second to import
     from muniment.sessions.redis_store import RedisStore
 

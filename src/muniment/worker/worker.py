@@ -172,8 +172,9 @@ class Worker:
                 await self._app.open_async()
             yield
         finally:
-            # What could not be opened would be taken for open the next time.
-            await self._app.close_async()
+            # What could not be opened would be taken for open the next time. Also when cancelled.
+            with anyio.CancelScope(shield=True):
+                await self._app.close_async()
 
     def _options(self) -> dict[str, Any]:
         return {
