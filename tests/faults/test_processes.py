@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Several(Serving):
 
 
 @contextmanager
-def serving(server: Several) -> Iterator[Several]:
+def serving(server: Several) -> Generator[Several]:
     with server.running():
         yield server
 

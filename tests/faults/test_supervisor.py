@@ -129,7 +129,9 @@ def test_it_gives_up_when_all_die_at_once(monkeypatch: pytest.MonkeyPatch, caplo
     monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.05)
     assert Supervisor(process_targets.die, (), 2).run() == 70
     assert "5 processes ended at once, the last one by SIGKILL: giving up" in caplog.text
-    pauses = [record.args[2] for record in caplog.records if "to be replaced" in record.message and record.args]
+    pauses: list[Any] = [
+        record.args[2] for record in caplog.records if "to be replaced" in record.message and record.args
+    ]
     assert pauses == sorted(pauses) and pauses[-1] > 0
 
 

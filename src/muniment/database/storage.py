@@ -55,9 +55,8 @@ class Storage:
     def __init__(self, address: Address, *, processes: int = 1, explain: Callable[[], str] = no_answer) -> None:
         self._address = address
         self._explain = explain
-        self._tenant_share = max(1, TENANT_SHARE // processes)
         # INVARIANT: more than the share of one tenant (ISO-3).
-        self._max_connections = max(2 * self._tenant_share, CONNECTIONS // processes)
+        self._max_connections = max(2 * TENANT_SHARE, CONNECTIONS // processes)
         self._pools: dict[Task, Pool] = {}
         self._local_settings = {
             task: tuple(Statement("setting", text) for text in address.local_settings(task)) for task in TASKS
@@ -138,7 +137,7 @@ class Storage:
         """The semaphore that limits how many connections one tenant uses at once (ISO-3)."""
         turn = self._turns.get((tenant_id, task))
         if turn is None:
-            turn = self._turns[tenant_id, task] = Semaphore(self._tenant_share)
+            turn = self._turns[tenant_id, task] = Semaphore(TENANT_SHARE)
         return turn
 
     async def _pool(self, task: Task) -> Pool:
