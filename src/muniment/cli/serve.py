@@ -100,13 +100,16 @@ def _prepare_demo(call: Call, settings: "Settings") -> Path | None:
     from muniment import demo
 
     home = settings.home if settings.url is None else None
-    with call.progress("playing sixty days of a shop", demo.DAYS) as steps:
+    with call.progress("creating demo data (60 days of a shop)", demo.DAYS) as steps:
         demo.play(home, settings.url, lambda day: steps.update(f"day {day + 1}", day))
     lines = demo.create_keys(home, settings.url)
     if sys.stderr.isatty() and not call.as_json:
-        call.note("keys of the tenant 'demo', valid for a day; sign in to /console with the key of any person:")
+        demo.delete_keys(settings.home)
+        call.note(
+            "keys of the tenant 'demo', valid for a day; sign in to /console with any that is not marked API only:"
+        )
         for line in lines:
-            call.note(f"  {line}")
+            call.note(f"  {line}", wrap=False)
         return None
     file = demo.write_keys(lines, settings.home)
     call.note(f"the keys of the tenant 'demo', valid for a day, are in {file}, which only you can read")
@@ -129,8 +132,8 @@ async def _serve(
             # The server runs on if the reader has gone.
             with contextlib.suppress(OutputClosed, OutputFailed):
                 Screen().write(json.dumps({"url": url} | ({"demo_keys": str(keys)} if keys else {})) + "\n")
-        jobs = "with" if worker else "without"
-        call.note(f"serving at {url}, {jobs} the worker; Ctrl-C ends it")
+        jobs = "worker included" if worker else "without a worker"
+        call.note(f"serving at {url}, {jobs}; press Ctrl-C to stop")
         call.note(f"console: {url}/console; documentation: {url}/docs")
 
     async with fabric:
