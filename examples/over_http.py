@@ -32,6 +32,6 @@ with Client.open(key=os.environ["AGENT_KEY"]) as agent, Client.open(key=os.envir
         item = review_client.queue.approve(reviewer, item.proposal_id, version=item.version, note="said so in the chat")
     print(item.status)
 
-    answer = agent.recall(run, "Which language does the customer want?")
+    answer = agent.recall(run, "Which language does the customer want?", limit=1)
     for record in answer.records:
-        print(f"{record.entity} {record.predicate}: {record.value}, approved by {record.provenance.approver}")
+        print(f"{record.text} (approved by {record.provenance.approver})")

@@ -208,9 +208,9 @@ class FabricContext:
         principal = asker.principal if isinstance(asker, RunContext) else asker
         decision = may(principal, verb)
         if not decision.passed:
-            reason = decision.reasons[0]
-            what = f"{principal.kind} {principal.id} may not {verb.replace('_', ' ')}"
-            error = RoleMissing(f"{what}: {reason.code}, it takes {reason.detail}")
+            reason, what = decision.reasons[0], verb.replace("_", " ")
+            needed = f"the role {reason.detail}" if reason.code == "role_missing" else reason.detail
+            error = RoleMissing(f"{principal.kind} {principal.id} may not {what}: {reason.code}, it needs {needed}")
             await self.report(principal, verb, error)
             raise error
         return principal

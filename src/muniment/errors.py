@@ -23,7 +23,7 @@
     │   ├── PackChanged      pack_changed             another pack was put in force meanwhile
     │   └── PackImmutable    pack_immutable           that version is registered with other content
     ├── NotPromotable        not_promotable           what the proposal relies on changed since its review
-    │   └── LeftOut          left_out                 not ordinary: approve it alone, or acknowledge it
+    │   └── LeftOut          left_out                 not ordinary: approve it individually, or acknowledge it
     ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
     ├── MomentAmbiguous      moment_ambiguous         the time occurred twice, as a clock was set back
     ├── ClockAhead           clock_ahead              a clock is too far ahead of the database's
@@ -118,7 +118,7 @@ class NotFound(MunimentError, code="not_found"):
 
 
 class Unauthenticated(MunimentError, code="unauthenticated"):
-    """There is no credential, or not a valid one; which of the two is not told."""
+    """There is no credential, or not a valid one; the error does not say which."""
 
 
 class RateLimited(MunimentError, code="rate_limited"):

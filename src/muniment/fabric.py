@@ -462,8 +462,8 @@ class AsyncWork(FabricGroup):
         """Set the tenant's clock back to now, after a program's clock was ahead. Sequence numbers continue.
 
         It is an event, `memory.clock_reset`. A time that the clock passes twice is ambiguous to `as_of` from then on; a
-        sequence number never is. Raises `Conflict` where the clock is not ahead, and `ClockAhead` where this program's
-        own clock is.
+        sequence number never is. Raises `Conflict` if the clock is not ahead, and `ClockAhead` if this program's own
+        clock is.
         """
         return await worker_verbs.reset_clock(self._context, asker, reason=reason)
 
@@ -870,8 +870,8 @@ class AsyncFabric(FabricLifecycle):
         """Search all texts for a name, to find what others said about a person, which an erasure by ids does not find.
 
         Returns a page of hits and how far the search has come; `after` of a page continues it. Each page is recorded,
-        the name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy
-        officer removes a memory with `retract(..., reason="erased")`.
+        the name only as a keyed hash; a search that is finished for an `erasure_id` is recorded on its receipt. A
+        privacy officer removes a memory with `retract(..., reason="erased")`.
         """
         return await erasure_verbs.search_texts(
             self._context, asker, name=name, erasure_id=erasure_id, after=after, limit=limit

@@ -37,7 +37,7 @@ def test_a_recall_is_explained_filter_by_filter(browser: Browser, http_server: R
     hidden = browser.get("why", memory_id=memory_id, recall_id=unseen)
     assert {name for name, passed in verdicts(hidden).items() if not passed} == {"user", "classification"}
     said = words(hidden)
-    assert "users: unscoped, cust_2" in said or "users: cust_2, unscoped" in said
+    assert "users: no user, cust_2" in said or "users: cust_2, no user" in said
     assert "Rules of the pack" in said
     assert f"/console/why/replay?recall_id={unseen}" in hidden
 

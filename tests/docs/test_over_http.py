@@ -53,7 +53,7 @@ def test_the_example_runs_and_runs_again(remote: RemoteFabric, people: People) -
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines() == [
             became,
-            "customer:cust_8861 preferred_language: French, approved by boris",
+            "customer:cust_8861 preferred language: French (approved by boris)",
         ]
 
 

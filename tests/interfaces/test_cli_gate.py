@@ -41,7 +41,7 @@ def test_a_reviewer_sees_the_gates_it_passed_and_what_was_masked_but_not_the_ori
         assert "email 1" in shown
         assert "anna@example.com" not in shown
     shown = terminal("queue", "show", proposal).out
-    for gate in ("allow_list: class_allowed (statement)", "redaction: masked (email 1)", "classification (PII)"):
+    for gate in ("allow_list: class_allowed (statement)", "redaction: masked (email 1)", "classification: PII"):
         assert gate in shown
     assert "rejection: not_rejected_before" in shown
 

@@ -33,11 +33,17 @@ def test_a_key_is_made_shown_once_listed_and_revoked(terminal: Terminal) -> None
     assert [one["state"] for one in terminal.json("key", "list")] == ["revoked"]
 
 
-def test_a_person_reads_how_to_use_the_token_and_that_it_is_not_shown_again(terminal: Terminal) -> None:
+def test_a_person_reads_how_to_use_the_token_and_that_it_is_not_shown_again(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     ran = terminal("key", "create", "--for", "jane", "--grant", "reviewer", "--grant", "auditor")
     assert ran.code == 0
     (token,) = [word for word in ran.out.split() if word.startswith("mun_")]
-    assert f'export MUNIMENT_KEY="{token}"' in ran.err
+    assert len(token) > 80  # it is not broken, so that it can be copied
+    with Fabric.open(home=terminal.home) as fabric:
+        assert fabric.keys.check(token).principal.id == "jane"
+    assert f'export MUNIMENT_KEY="{token}"' in ran.err.splitlines()
     assert "not shown again" in ran.err
     assert f"tenant     {terminal.tenant}\n" in ran.out
     (one,) = terminal.json("key", "list")

@@ -1,6 +1,7 @@
 """`muniment serve` as a process: it starts, answers, ends what is in flight, and gives its database back."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -23,7 +24,8 @@ TEXT = "Returns are accepted within 30 days."
 @contextmanager
 def _started(home: Path, *options: object, **streams: int) -> Generator["subprocess.Popen[str]"]:
     arguments = [str(one) for one in (MUNIMENT, "serve", "--home", home, *options)]
-    with subprocess.Popen(arguments, text=True, **streams) as process:
+    # os.environ as it is: readline adds COLUMNS to the environment of the process itself.
+    with subprocess.Popen(arguments, text=True, env=dict(os.environ), **streams) as process:
         try:
             yield process
         finally:
@@ -94,9 +96,10 @@ def test_told_to_end_it_answers_what_is_in_flight_ends_its_streams_and_gives_the
         assert not embedded.is_running(home)
         with _started(home, "--port", urlsplit(url).port, "--no-worker", stderr=subprocess.PIPE) as process:
             assert process.stderr is not None
-            said = next(line for line in process.stderr if "serving at" in line) + process.stderr.readline()
+            said = next(line for line in process.stderr if "serving at" in line)
+            said += process.stderr.readline() + process.stderr.readline()
             # The same place once more, and where people find the console and the documents.
-            assert all(f"{url}{path}" in said for path in (", without the worker", "/console", "/docs"))
+            assert all(f"{url}{path}" in said for path in (", without a worker", "/console", "/docs"))
             taken = run("serve", "--home", home, "--port", urlsplit(url).port, "--json")
             with Client.open(url, token) as client:
                 found = client.events(client.me())

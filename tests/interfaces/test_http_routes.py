@@ -185,7 +185,7 @@ def test_no_role_makes_an_agent_or_a_service_a_person(app: FastAPI, http_server:
         for method, path in personal:
             answer = http_server.ask(method, path.format(**story.ids), body_of(method, path, story.ids), key=key)
             assert (answer.status_code, answer.json()["code"]) == (403, "role_missing"), (kind, path)
-            assert "person_required, it takes an operator" in answer.json()["detail"]
+            assert "person_required, it needs an operator" in answer.json()["detail"]
 
 
 @pytest.mark.rule("ISO-4", "ISO-1")

@@ -92,10 +92,10 @@ class Call:
         self.show(value, draw)
         raise typer.Exit(REFUSED)
 
-    def note(self, message: str) -> None:
-        """Write a message to stderr, unless the result is JSON."""
+    def note(self, message: str, *, wrap: bool = True) -> None:
+        """Write a message to stderr, unless the result is JSON; without `wrap` it stays on one line."""
         if not self.as_json:
-            write_note(message)
+            write_note(message, wrap=wrap)
 
     def show_page(self, found: Sequence[Any], draw: Draw, *, limit: int, key: str, empty: str) -> None:
         """Write a page of a list, and say how to get the next one; `key` is the attribute that `--after` takes."""

@@ -85,8 +85,8 @@ def _draw_begin(screen: Screen) -> None:
     screen.line(("Muniment: recall is a privilege", "bold"))
     screen.line()
     screen.line(
-        "Anything may be captured; only what was checked, reviewed and promoted can reach a prompt. Here is the way of "
-        "one fact. Everything shown is what the calls returned."
+        "Anything may be captured; only what was checked, reviewed and promoted can reach a prompt. This shows the "
+        "life of one fact. Everything shown is what the calls returned."
     )
 
 

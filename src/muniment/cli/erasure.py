@@ -65,7 +65,7 @@ def erase(
         return
     if person:
         names = " and ".join(one for one in (subject, f"user {user}" if user else None) if one)
-        call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
+        call.confirm(f"Permanently erase everything about {names} in tenant {call.tenant}?", yes=yes)
     with call.open() as fabric, call.progress("erasing"):
         receipt = fabric.erase(call.principal("privacy_officer"), subject=subject, user_id=user)
     call.show(receipt, _draw)
@@ -109,12 +109,14 @@ def _erase_again(call: Call, file: Path, yes: bool) -> None:
         missing = [one for one in receipts if not any(_covers(other, one) for other in present)]
         if missing:
             names = joined(sorted({one.subject or one.user_id or "" for one in missing}))
-            call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
+            call.confirm(f"Permanently erase everything about {names} in tenant {call.tenant}?", yes=yes)
         done = [fabric.erase(officer, subject=one.subject, user_id=one.user_id) for one in missing]
     call.show(done, each(_draw))
-    call.note(f"{len(done)} of {len(receipts)} erasures were repeated, the others are in this database")
     if done:
+        call.note(f"{len(done)} of {len(receipts)} erasures were repeated, the others are in this database")
         call.note(_PURGE_HINT)
+    else:
+        call.note("nothing to repeat: this database already has all erasures of the file")
 
 
 def _covers(present: Erasure, receipt: Erasure) -> bool:

@@ -18,7 +18,7 @@ app = typer.Typer()
 key = group(app, "key")
 _OPTIONS = (*WHO, *DATABASE)
 _STYLES = {"active": "green", "expired": "yellow", "revoked": "bold red"}
-_SHOWN_ONCE = 'keep the token now: it is not shown again. A program uses it as: export MUNIMENT_KEY="{token}"'
+_SHOWN_ONCE = "save the token now: it is not shown again. To use it in a program:"
 
 
 @command(key, "new")
@@ -134,7 +134,8 @@ def create(
         )
     tenant = {"tenant_id": call.tenant}
     call.show(made.model_dump(mode="json") | tenant, lambda screen, _: _draw(screen, made, call.tenant))
-    call.note(_SHOWN_ONCE.format(token=made.token))
+    call.note(_SHOWN_ONCE)
+    call.note(f'export MUNIMENT_KEY="{made.token}"', wrap=False)
 
 
 def _draw(screen: Screen, one: ApiKey, tenant_id: str | None = None) -> None:

@@ -75,13 +75,16 @@ class Screen:
         self.line((id_, "bold cyan"), "  " if state else "", (state, style), f"  {rest}" if rest else "")
 
     def fields(self, fields: Fields, *, indent: int = _INDENT, column: int = 0) -> None:
-        """Write names and values, aligned at `column` or further; values that are None or empty are left out."""
+        """Write names and values, aligned at `column` or further; values that are None or empty are left out.
+
+        The value of `token` is never broken, so that it can be copied.
+        """
         from rich.text import Text
 
         shown = [(name, _plain(value)) for name, value in fields if value not in (None, "", (), [], {})]
         column = max([column, *(len(name) + 2 for name, _ in shown)])
         for name, value in shown:
-            self._wrap(name, Text(escape(value, lines=True)), indent, column)
+            self._wrap(name, Text(escape(value, lines=True)), indent, column, fold=name != "token")
 
     def item(self, mark: str, text: str) -> None:
         """Write a text of one or more lines with a mark before it."""
@@ -114,13 +117,13 @@ class Screen:
         if rows:
             self.table([name.replace("_", " ") for name in names], rows)
 
-    def _wrap(self, name: str, text: "Text", indent: int, column: int = 0) -> None:
+    def _wrap(self, name: str, text: "Text", indent: int, column: int = 0, *, fold: bool = True) -> None:
         from rich.text import Text
 
         room = max(self.width - indent - column, 20)
         lead = Text(" " * indent).append(name.ljust(column), "dim")
         # An empty text is an empty line.
-        for line in text.wrap(self._console, room, overflow="fold") or [Text()]:
+        for line in text.wrap(self._console, room, overflow="fold" if fold else "ignore") or [Text()]:
             whole = lead.append_text(line)
             whole.rstrip()
             self._print(whole)
@@ -300,10 +303,14 @@ def write_json(value: object) -> None:
     _write(sys.stdout, json.dumps(to_jsonable_python(value), indent=2) + "\n")
 
 
-def write_note(message: str) -> None:
-    """Write a message to stderr, beside the result."""
+def write_note(message: str, *, wrap: bool = True) -> None:
+    """Write a message to stderr, beside the result; without `wrap` on one line, so that it can be copied."""
     with contextlib.suppress(OutputClosed, OutputFailed):
-        Screen(sys.stderr).line(message)
+        screen = Screen(sys.stderr)
+        if wrap:
+            screen.line(message)
+        else:
+            screen.write(escape(message) + "\n")
 
 
 def write_error(error: Mapping[str, object], *, as_json: bool) -> None:

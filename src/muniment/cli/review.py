@@ -27,7 +27,7 @@ queue = group(app, "queue", lists=True)
 _OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
 
 
-plain(queue, "list", draw=views.draw_queued, empty="nothing waits in the queue")
+plain(queue, "list", draw=views.draw_queued, empty="the queue is empty")
 
 
 @command(queue, "show", options=ASKER)

@@ -161,10 +161,11 @@ def _report(call: Call, worker: bool, processes: int, keys: Path | None, url: st
         # The server runs on if the reader has gone.
         with contextlib.suppress(OutputClosed, OutputFailed):
             Screen().write(json.dumps({"url": url} | ({"demo_keys": str(keys)} if keys else {})) + "\n")
-    jobs = "with" if worker else "without"
+    jobs = "worker included" if worker else "without a worker"
     many = f" in {processes} processes" if processes > 1 else ""
-    call.note(f"serving at {url}{many}, {jobs} the worker; Ctrl-C ends it")
-    call.note(f"console: {url}/console; documentation: {url}/docs")
+    call.note(f"serving at {url}{many}, {jobs}; press Ctrl-C to stop")
+    call.note(f"console: {url}/console")
+    call.note(f"documentation: {url}/docs")
 
 
 def _prepare_demo(call: Call, settings: "Settings") -> Path | None:
@@ -175,13 +176,16 @@ def _prepare_demo(call: Call, settings: "Settings") -> Path | None:
     from muniment import demo
 
     home = settings.home if settings.url is None else None
-    with call.progress("playing sixty days of a shop", demo.DAYS) as steps:
+    with call.progress("creating demo data (60 days of a shop)", demo.DAYS) as steps:
         demo.play(home, settings.url, lambda day: steps.update(f"day {day + 1}", day))
     lines = demo.create_keys(home, settings.url)
     if sys.stderr.isatty() and not call.as_json:
-        call.note("keys of the tenant 'demo', valid for a day; sign in to /console with the key of any person:")
+        demo.delete_keys(settings.home)
+        call.note(
+            "keys of the tenant 'demo', valid for a day; sign in to /console with any that is not marked API only:"
+        )
         for line in lines:
-            call.note(f"  {line}")
+            call.note(f"  {line}", wrap=False)
         return None
     file = demo.write_keys(lines, settings.home)
     call.note(f"the keys of the tenant 'demo', valid for a day, are in {file}, which only you can read")

@@ -78,10 +78,7 @@ def draw_proposal(screen: Screen, shown: Proposal, contradictions: Iterable[Cont
             *fields_of(candidate, "about=subject edited_by=editor evidence=evidence_refs corrects capture=capture_id"),
             ("consent", f"{shown.consent_check} {candidate.consent_id or ''}".strip()),
             ("masked", _masked(candidate)),
-            *(
-                ("passed", f"{one.gate}: {one.reason}{f' ({one.detail})' if one.detail else ''}")
-                for one in candidate.gates
-            ),
+            *(("passed", _gate(one.gate, one.reason, one.detail)) for one in candidate.gates),
             *(("contradicts", f"{one}{by_memory.get(one, '')}") for one in shown.contradiction_check.contradicted),
             ("reopens", f"{shown.reopens}, whose original was retracted" if shown.reopens else None),
             ("due", f"{format_time(shown.due_at)}, {format_due(shown.due_at)}" if is_open else None),
@@ -90,6 +87,11 @@ def draw_proposal(screen: Screen, shown: Proposal, contradictions: Iterable[Cont
             *_verdicts(shown),
         ]
     )
+
+
+def _gate(gate: str, reason: str, detail: str | None) -> str:
+    """Format what a gate found; a reason that only repeats the gate's name is left out."""
+    return f"{gate}: {detail}" if reason == gate and detail else f"{gate}: {reason}{f' ({detail})' if detail else ''}"
 
 
 def draw_outcomes(screen: Screen, found: Sequence[Outcome]) -> None:

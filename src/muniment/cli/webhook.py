@@ -14,7 +14,7 @@ from muniment.model.events import EventType, Webhook
 app = typer.Typer()
 webhook = group(app, "webhook", lists=True)
 _STYLES = {"active": "green", "retrying": "yellow", "parked": "bold red"}
-_SHOWN_ONCE = "keep the secret now: it is not shown again"
+_SHOWN_ONCE = "save the secret now: it is not shown again"
 
 
 def _draw(screen: Screen, one: Webhook) -> None:

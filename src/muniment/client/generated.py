@@ -562,8 +562,8 @@ class AsyncWorkClient(ClientGroup):
         """Set the tenant's clock back to now, after a program's clock was ahead. Sequence numbers continue.
 
         It is an event, `memory.clock_reset`. A time that the clock passes twice is ambiguous to `as_of` from then on; a
-        sequence number never is. Raises `Conflict` where the clock is not ahead, and `ClockAhead` where this program's
-        own clock is.
+        sequence number never is. Raises `Conflict` if the clock is not ahead, and `ClockAhead` if this program's own
+        clock is.
         """
         return await self._send(asker, "/v1/work/clock/reset", _CLOCK_RESET, {"reason": reason})
 
@@ -957,8 +957,8 @@ class AsyncClient(ClientLifecycle):
         """Search all texts for a name, to find what others said about a person, which an erasure by ids does not find.
 
         Returns a page of hits and how far the search has come; `after` of a page continues it. Each page is recorded,
-        the name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy
-        officer removes a memory with `retract(..., reason="erased")`.
+        the name only as a keyed hash; a search that is finished for an `erasure_id` is recorded on its receipt. A
+        privacy officer removes a memory with `retract(..., reason="erased")`.
         """
         return await self._send(
             asker,

@@ -32,7 +32,7 @@ _IMPORT = re.compile(rb'( from "\./[a-z_]+\.js)(";)')
 
 NO_ACCESS = {
     "title": "No access",
-    "detail": "The console needs one of the roles reviewer, auditor, privacy_officer or admin, and you have none.",
+    "detail": "The console needs the role reviewer, auditor, privacy_officer or admin, and you have none of them.",
     "code": None,
 }
 

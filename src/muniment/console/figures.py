@@ -81,10 +81,10 @@ def queue_age(found: Metrics) -> Figure:
 
 
 def contradictions(found: Metrics) -> Figure:
-    """How long settled contradictions were open, and how long the open ones have been (MET-5)."""
-    both = (("settled", found.contradictions.resolved), ("open", found.contradictions.open))
+    """How long resolved contradictions were open, and how long the open ones have been (MET-5)."""
+    both = (("resolved", found.contradictions.resolved), ("open", found.contradictions.open))
     rows = [(name, _values(one), (number(one.count), *map(duration, _values(one)))) for name, one in both if one.count]
-    heads, legend = ("", "Count", "Median", "90 % within", "Longest"), ("median", "90 % within", "longest")
+    heads, legend = ("", "Count", "Median", "90th percentile", "Longest"), ("median", "90th percentile", "longest")
     outcomes = ", ".join(f"{label(one.name)} {one.count}" for one in found.contradictions.outcomes)
     note, empty = f"Outcomes: {outcomes}." if outcomes else "", "There were no contradictions."
     return _bars("contradictions", "How long contradictions are open", rows, duration, empty, heads, legend, note)
@@ -209,7 +209,7 @@ def calibration(curve: CalibrationCurve) -> Figure:
         f"Calibration of {curve.source}",
         charts.reliability(points, about=f"Claimed confidence of {curve.source} against the share approved"),
         "",
-        heads=("Claimed from", "Verdicts", "Approved", "Calibrated to"),
+        heads=("Raw confidence from", "Verdicts", "Approved", "Calibrated to"),
         rows=tuple(
             (percent(one.raw), number(one.verdicts), number(one.approved), percent(one.estimate))
             for one in curve.points

@@ -142,7 +142,7 @@ def label(name: str | None) -> str:
 
 # Identifiers that their own words do not explain.
 _LABELS = {
-    "approval_mode": "class needs approval",
+    "approval_mode": "class needs a person's approval",
     "operator_source": "from an operator",
     "held": "on hold",
     "tombstoned": "erased",

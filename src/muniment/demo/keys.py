@@ -9,6 +9,7 @@ from muniment.model.context import Principal
 from muniment.sync import Fabric
 
 _LABEL = "demo"
+_FILE = "demo-keys"
 # Who gets a key, and what they do.
 HOLDERS: tuple[tuple[Principal, str], ...] = (
     *((person, SHOP["people"][name]["does"]) for name, person in PEOPLE.items()),
@@ -48,10 +49,15 @@ def create_keys(home: Path | None, url: str | None) -> list[str]:
 def write_keys(lines: Sequence[str], home: Path) -> Path:
     """Write the lines to a file in the home that only its owner can read, and return its path."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path, fresh = home / "demo-keys", home / f"demo-keys.{os.getpid()}"
+    path, fresh = home / _FILE, home / f"{_FILE}.{os.getpid()}"
     # A new file replaces the old one: whoever has that open, or put a link there, does not get the keys.
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     fresh.replace(path)
     return path.absolute()
+
+
+def delete_keys(home: Path) -> None:
+    """Delete the file of an earlier start, whose keys are revoked."""
+    (home / _FILE).unlink(missing_ok=True)

@@ -38,7 +38,7 @@ async def search_texts(context: FabricContext, officer: Principal, request: Name
     """Search all texts for a name, to find what others said about a person, which an erasure by ids does not find.
 
     Returns a page of hits and how far the search has come; `after` of a page continues it. Each page is recorded, the
-    name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy officer
-    removes a memory with `retract(..., reason="erased")`.
+    name only as a keyed hash; a search that is finished for an `erasure_id` is recorded on its receipt. A privacy
+    officer removes a memory with `retract(..., reason="erased")`.
     """
     return await name_search.search(context, officer, request)

@@ -88,7 +88,7 @@ class May:
         """The asker, if it may; raises `Unauthenticated`, `RoleMissing`."""
         credential = cast("Credential | None", request.scope.get("state", {}).get("credential"))
         if credential is None:
-            raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
+            raise Unauthenticated("send an API key or token in the header Authorization: Bearer ...")
         right = self._right(credential.principal)
         fabric = cast("AsyncFabric", request.app.state.fabric)
         if right is not None:

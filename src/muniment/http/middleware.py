@@ -111,7 +111,7 @@ class RequestMiddleware:
         if sum(name == b"authorization" for name, _ in scope["headers"]) > 1:
             raise Unauthenticated("give one credential, not several")
         if scheme.lower() != "bearer" or not _TOKEN.fullmatch(token):
-            raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
+            raise Unauthenticated("send an API key or token in the header Authorization: Bearer ...")
         credential = await self._credentials.admit(_address(scope), token)
         # An event stream checks again whether the credential is still valid.
         scope["state"]["check_again"] = partial(self._credentials.check, token)

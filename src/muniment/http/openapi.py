@@ -109,9 +109,9 @@ def _section(path: str, method: str, operation: dict[str, Any]) -> str:
         f"<td>{escape(one.get('description', ''))}</td></tr>"
         for one in operation.get("parameters", ())
     )
-    roles = " or ".join(operation.get("x-roles", ())) or "nobody in particular"
+    roles = " or ".join(operation.get("x-roles", ())) or "any valid credential"
     also = " or ".join(operation.get("x-roles-also", ()))
-    roles += f"; it takes {also} too" if also else ""
+    roles += f"; also needs {also}" if also else ""
     body = operation.get("requestBody")
     schema = dumps(body["content"], indent=2) if body else ""
     return (

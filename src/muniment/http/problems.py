@@ -106,7 +106,7 @@ async def on_error(request: Request, error: Exception) -> Response:
         case RequestValidationError():
             return of(invalid(error.errors()), number)
         case HTTPException(status_code=404):
-            return answer("not_found", "there is nothing at this address", request_id=number)
+            return answer("not_found", "page not found", request_id=number)
         case HTTPException(status_code=405):
             allow = {"Allow": ", ".join(methods_at(request))}
             return answer(

@@ -56,7 +56,7 @@ class McpOverHttp:
     async def _run(self, credential: Credential | None, headers: Headers) -> RunContext:
         """The run that asks. Tenant and agent are the credential's, and it bounds user and labels."""
         if credential is None:
-            raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
+            raise Unauthenticated("send an API key or token in the header Authorization: Bearer ...")
         access, principal = self._fabric.access, credential.principal
         await access.allow(principal, "recall")
         if principal.kind != "agent":

@@ -86,7 +86,7 @@ async def reset_clock(context: FabricContext, admin: Principal, request: ResetCl
     """Set the tenant's clock back to now, after a program's clock was ahead. Sequence numbers continue.
 
     It is an event, `memory.clock_reset`. A time that the clock passes twice is ambiguous to `as_of` from then on; a
-    sequence number never is. Raises `Conflict` where the clock is not ahead, and `ClockAhead` where this program's own
+    sequence number never is. Raises `Conflict` if the clock is not ahead, and `ClockAhead` if this program's own
     clock is.
     """
     if holds_personal_data(await context.pack_for(admin), [request.reason]):

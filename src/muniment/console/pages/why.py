@@ -169,7 +169,7 @@ async def _pack_rules(
 def _filter_inputs(one: FilterVerdict, side: str) -> list[tuple[str, datetime | None, str]]:
     """What one side of a filter compared, by name: a time, or text."""
     inputs: dict[str, Any] = one.memory if side == "memory" else one.asked
-    return [(name, _as_time(value), _as_text(value)) for name, value in inputs.items()]
+    return [(name, _as_time(value), _as_text(value, name)) for name, value in inputs.items()]
 
 
 def _as_time(value: Any) -> datetime | None:
@@ -178,7 +178,7 @@ def _as_time(value: Any) -> datetime | None:
     return value if isinstance(value, datetime) else None
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: Any, name: str = "") -> str:
     match value:
         case None:
             return "none"
@@ -186,7 +186,8 @@ def _as_text(value: Any) -> str:
             pairs = cast("dict[str, Any]", value).items()
             return ", ".join(f"{name}={_as_text(inner)}" for name, inner in pairs) or "none"
         case list() | tuple() | set() | frozenset():
-            # In a list of names, None stands for memories that are not bound to one.
-            return ", ".join("unscoped" if one is None else _as_text(one) for one in cast("list[Any]", value)) or "none"
+            # In a list of users or intents, None stands for memories that are not bound to one.
+            none = f"no {name.removesuffix('s')}"
+            return ", ".join(none if one is None else _as_text(one) for one in cast("list[Any]", value)) or "none"
         case _:
             return str(value)
