@@ -144,7 +144,9 @@ def label(name: str | None) -> str:
 _LABELS = {
     "approval_mode": "class needs a person's approval",
     "operator_source": "from an operator",
+    "ended": "retracted or expired",
     "held": "on hold",
+    "other_value": "different value",
     "tombstoned": "erased",
 }
 
