@@ -71,7 +71,7 @@ def _supervise(call: Call, concurrency: int, processes: int) -> tuple[int, int]:
         _work_in_process,
         (call, concurrency, processes),
         processes,
-        on_ready=lambda: write_note(f"working in {processes} processes; Ctrl-C ends it"),
+        on_ready=lambda: write_note(f"working in {processes} processes; press Ctrl-C to stop"),
         on_figure=figures.append,
     ).run()
     return code, sum(figures)
@@ -116,7 +116,7 @@ async def _work(call: Call, until_idle: bool, concurrency: int, processes: int, 
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
                 if link is None:
-                    write_note("working; Ctrl-C ends it")
+                    write_note("working; press Ctrl-C to stop")
                 else:
                     link.send("ready")
                     tasks.start_soon(link.follow, partial(_obey, tasks.cancel_scope))
