@@ -135,7 +135,6 @@ class Batch:
 
     captures: tuple[Capture, ...]
     broken: tuple[Capture, ...]
-    read: int
     seq: int
     cursor: Position | None = None
     end: Position | None = None
@@ -318,13 +317,13 @@ async def read_batch(tx: Transaction, vault: Vault, count: int) -> Batch | None:
         captures, broken = await _opened(tx, vault, again)
         tries = {row["capture_id"]: row["tries"] for row in again}
         numbers = {row["capture_id"]: row["number"] for row in again if row["number"] > 1}
-        return Batch(captures, broken, len(again), seq, tries=tries, numbers=numbers)
+        return Batch(captures, broken, seq, tries=tries, numbers=numbers)
     if not new:
         return None
     captures, broken = await _opened(tx, vault, [row for row in new if not row["done"]])
     at = (cursor[0]["seq"], cursor[0]["capture_id"]) if cursor else START
     end = (new[-1]["seq"], new[-1]["capture_id"])
-    return Batch(captures, broken, len(new), seq, at, end, blocked=frozenset(row["holder"] for row in held_up))
+    return Batch(captures, broken, seq, at, end, blocked=frozenset(row["holder"] for row in held_up))
 
 
 async def _opened(
@@ -359,7 +358,7 @@ async def lock_batch(tx: Transaction, batch: Batch) -> Batch:
     first = min((one.seq for one in batch.captures), default=batch.seq)
     erasures = tuple(await tx.rows("erasure.after", seq=min(first, batch.seq)))
     if moved or any(row["seq"] > batch.seq for row in erasures):
-        return Batch((), (), 0, batch.seq)
+        return Batch((), (), batch.seq)
     batch = replace(batch, erasures=erasures)
     if batch.tries is None:
         return batch

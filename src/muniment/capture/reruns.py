@@ -81,7 +81,7 @@ async def refusals(tx: Transaction, filters: dict[str, Any], *, count: int, afte
 async def _refusal_position(tx: Transaction, after: str | None) -> dict[str, Any]:
     if after is None:
         return {"seq": LATEST, "after_capture": "", "after_ordinal": 0}
-    if (parts := _REFUSAL_ID.fullmatch(after)) is None or max(int(parts[2]), int(parts[3])) >= 2**31:
+    if (parts := _REFUSAL_ID.fullmatch(after)) is None:
         raise InvalidInput("expected the refusal_id of the last entry of the previous page", field="after")
     named = {"capture_id": parts[1], "consolidation": int(parts[2]), "ordinal": int(parts[3])}
     row = await tx.row("history.refusal_place", **named)
