@@ -224,6 +224,34 @@ def test_many_are_approved_at_once_and_undone(open_window: OpenWindow, site: Run
     assert [status(site, people, one) for one in ids] == ["promoted"] * 3 + ["pending"]
 
 
+HOLD_ONE_RELOAD = """() => {
+  const real = window.fetch;
+  window.fetch = async (where, how) => {
+    const answer = await real(where, how);
+    if (where === location.href && !window.held) {
+      await new Promise((go) => { window.held = go; document.body.dataset.held = "yes"; });
+    }
+    return answer;
+  };
+}"""
+
+
+def test_a_decision_that_comes_while_the_list_is_loaded_is_shown_too(
+    open_window: OpenWindow, site: RunningServer, people: People
+) -> None:
+    first, second, _ = some(site, people, 3)
+    page = open_window(people.reviewer).go("queue")
+    expect(rows(page)).to_have_count(3)
+    page.evaluate(HOLD_ONE_RELOAD)
+    site.local.queue.reject(people.reviewer, first, reason="too vague")
+    expect(page.locator("body[data-held]")).to_have_count(1)
+    # The list that is being loaded has the first decision and not the second.
+    site.local.queue.reject(people.reviewer, second, reason="too vague")
+    page.wait_for_timeout(2_000)
+    page.evaluate("() => window.held()")
+    expect(rows(page)).to_have_count(1)
+
+
 def test_leaving_the_page_sends_what_was_decided(open_window: OpenWindow, site: RunningServer, people: People) -> None:
     first, _ = some(site, people, 2)
     window = open_window(people.reviewer)

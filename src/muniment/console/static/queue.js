@@ -146,10 +146,18 @@ list.addEventListener("click", (event) => {
 });
 
 // ---- live updates: reload the lists, keep the selection and the focus ----
-let loading = null;
+let loading = null, outdated = false;
 function refresh() {
-  loading ??= reload().finally(() => { loading = null; });
+  // What is being loaded may be older than what calls for this: it is loaded once more afterwards.
+  outdated = true;
+  loading ??= reloadUntilCurrent().finally(() => { loading = null; });
   return loading;
+}
+async function reloadUntilCurrent() {
+  while (outdated) {
+    outdated = false;
+    await reload();
+  }
 }
 async function reload() {
   const response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
