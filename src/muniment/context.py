@@ -227,6 +227,7 @@ class FabricContext:
     async def report(self, principal: Principal, verb: Right, error: Denied, target: str | None = None) -> None:
         """Write the security event of a denied attempt to the tenant's log, if there is such a tenant."""
         async with self.transaction(principal.tenant_id, "writer") as tx:
+            tx.change_nothing_visible()
             if await self.vault.tenant(tx) is not None:
                 tx.emit("memory.security", principal.id, verb=verb, code=error.code, kind=principal.kind, target=target)
 

@@ -26,9 +26,10 @@ def test_whom_candidates_of_before_name_is_kept_and_erasures_have_their_names(se
                     "'allow_list','evidence','redaction','classification','consent','trust','confidence','rejection']) g",
                     [f"mc_{n}", f"cap_{n}", entity, subject],
                 )
+            owner.execute("INSERT INTO ticks (tenant_id, seq, at, txid) VALUES ('acme', 1, '2026-01-02', '1')")
             owner.execute(
                 "INSERT INTO erasures (tenant_id, erasure_id, seq, erased_at, txid, by, subject, user_id, holders, memories)"
-                " VALUES ('acme', 'era_1', 1, now(), '1', 'petra', 'customer:c_9', 'u', '{customer:c_9,@u}', 0)"
+                " VALUES ('acme', 'era_1', 1, '2026-01-02', '1', 'petra', 'customer:c_9', 'u', '{customer:c_9,@u}', 0)"
             )
         migrate_to(server, database, migrations()[-1].version)
         with server.connect(database) as owner:

@@ -105,6 +105,11 @@ class IntakeDecision:
     passed: tuple[tuple[Draft, Compared], ...]
     refused: tuple[Refused, ...]
 
+    @property
+    def contradicts(self) -> bool:
+        """Whether a contradiction will be opened, which is a change that recalls may see."""
+        return any(compared.contradicts for _, compared in self.passed)
+
     def with_capture(self, capture: Capture) -> "IntakeDecision":
         """Return the same decision with the drafts' one capture as it was written, with its sequence."""
         return replace(

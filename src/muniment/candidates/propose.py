@@ -34,6 +34,8 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
         intake = await Intake.of(context, tx, pack, [draft])
         await intake.prefetch(tx)
         decision = await intake.decide(tx)
+        if not decision.contradicts:
+            tx.change_nothing_visible()
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
         if receipt.repeated:
             return await _submitted_before(context, tx, receipt.capture_id)

@@ -182,6 +182,8 @@ async def consolidate_batch(context: FabricContext, tenant_id: str, count: int =
         batch = await lock_batch(tx, batch)
         ready, put_off = split_batch(batch, errors, pack, context.now())
         decision = await _decide(context, tx, ready, pack, found, batch)
+        if not decision.contradicts:
+            tx.change_nothing_visible()
         complete_batch(tx, batch, [one.capture_id for one in ready], put_off)
         proposals, refusals = await decision.enqueue(tx)
         late = sorted({one.capture_id for one in refusals if one.reason == candidates.ERASED})

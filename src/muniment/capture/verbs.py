@@ -90,8 +90,10 @@ async def _write(context: FabricContext, author: Principal, prepared: captures.P
     if not any(item.idempotency_key for item in prepared.items):
         with suppress(KeysMissing):
             async with context.transaction(author.tenant_id, "writer", under=prepared.pack) as tx:
+                tx.change_nothing_visible()
                 return await captures.write(tx, context.vault, author, prepared, make_keys=False)
     async with context.transaction(author.tenant_id, "writer", under=prepared.pack) as tx:
+        tx.change_nothing_visible()
         return await captures.write(tx, context.vault, author, prepared)
 
 

@@ -99,8 +99,8 @@ INSERT INTO clock_resets (tenant_id, seq, at, prev_at, txid, reset_by, reason)
 VALUES (:tenant_id, :seq, :at, :prev_at, :txid, :by, :reason)
 
 -- name: record_tick
-INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid)
-VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, :txid)
+INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq)
+VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, :txid, :visible_seq)
 
 -- name: events
 -- each: n, event_id, type, actor, body, rows

@@ -85,6 +85,8 @@ class Transaction:
     # For the vault: a key was created here. The transaction may still roll back, so no key that it reads is cached.
     made_keys: bool = False
     round_trips: int = 0
+    # Whether its tick raises the tenant's visibility number.
+    _changes_visible: bool = True
     # The pack that this transaction decides under, until it is confirmed to be the one in force.
     _unchecked_pack: str | None = None
 
@@ -104,6 +106,14 @@ class Transaction:
         The check raises `PackChanged`. From the tick until the commit the pack stays in force (PAC-9).
         """
         self._unchecked_pack = pack
+
+    def change_nothing_visible(self) -> None:
+        """Declare that nothing written here changes what a recall sees, so that indexes of memories stay up to date.
+
+        It has no effect after the tick. The database refuses a memory, a retraction, a consent and every other row that
+        does change it, if the tick was taken under this declaration.
+        """
+        self._changes_visible = False
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
         """Run a named statement and return its rows; `tenant_id`, `now` and `txid` are always available to it."""
@@ -213,9 +223,10 @@ class Transaction:
             clock, *found = await self._advance_clock("tenant.tick", *in_force, *row_key, locks=locks)
             self._check_pack(pack, *found[: len(in_force)])
             self._prefetched.extend(zip(row_key, found[len(in_force) :], strict=True))
-            if not clock:
+            if self._tick is None:
                 raise await self._clock_ahead()
-            self.defer("tenant.record_tick", **clock[0])
+            visible_seq = self._tick.seq if self._changes_visible else None
+            self.defer("tenant.record_tick", **clock[0], visible_seq=visible_seq)
         assert self._tick is not None
         return self._tick
 

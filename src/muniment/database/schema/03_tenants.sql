@@ -65,6 +65,9 @@ CREATE TABLE tenant_clock (
 -- Every number that was taken. Each continues the one before it, cannot be earlier, and belongs to the transaction that took
 -- it. What carries (seq, at, txid) of a tick by foreign key can therefore not be dated back. `reset` is the number itself
 -- where an admin brought the clock back: the one step in which time may go backwards.
+-- `visible_seq` is the number itself where the transaction may change what a recall sees; the rows that do so refer to
+-- it, and to no other tick. The last of them is the tenant's visibility number: while it and its random `mark` are the
+-- same, an index of memories in a process is up to date (ADR 55). A restored database has other marks after the restore.
 CREATE TABLE ticks (
   tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   seq       bigint NOT NULL CHECK (seq > 0),
@@ -73,9 +76,13 @@ CREATE TABLE ticks (
   prev_at   timestamptz,
   txid      xid8 NOT NULL,
   reset     bigint,
+  visible_seq bigint,
+  mark      uuid NOT NULL DEFAULT gen_random_uuid(),
   PRIMARY KEY (tenant_id, seq),
   UNIQUE (tenant_id, seq, at, txid),
   UNIQUE (tenant_id, seq, at),
+  CONSTRAINT ticks_visible UNIQUE (tenant_id, visible_seq, at, txid),
+  CONSTRAINT ticks_visible_is_its_number CHECK (visible_seq = seq),
   CONSTRAINT ticks_check2 CHECK ((seq = 1) = (prev_seq IS NULL)),
   CONSTRAINT ticks_check3 CHECK ((prev_seq IS NULL) = (prev_at IS NULL)),
   CONSTRAINT ticks_forward CHECK (prev_at <= at OR reset IS NOT NULL),

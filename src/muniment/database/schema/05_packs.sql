@@ -55,7 +55,7 @@ CREATE TABLE pack_activations (
   UNIQUE (tenant_id, seq, pack),
   UNIQUE (tenant_id, seq, pack, txid),
   UNIQUE NULLS NOT DISTINCT (tenant_id, previous_seq),
-  FOREIGN KEY (tenant_id, seq, activated_at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  FOREIGN KEY (tenant_id, seq, activated_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid),
   FOREIGN KEY (tenant_id, pack, registered_by) REFERENCES packs (tenant_id, pack, registered_by),
   FOREIGN KEY (tenant_id, previous_seq, previous_pack) REFERENCES pack_activations (tenant_id, seq, pack),
   CHECK ((previous_seq IS NULL) = (previous_pack IS NULL)),

@@ -27,7 +27,7 @@ CREATE TABLE consents (
   UNIQUE (tenant_id, consent_id, subject, purpose),
   FOREIGN KEY (tenant_id, root_id, subject, purpose) REFERENCES consents (tenant_id, consent_id, subject, purpose),
   FOREIGN KEY (tenant_id, supersedes, subject) REFERENCES consents (tenant_id, consent_id, subject),
-  FOREIGN KEY (tenant_id, seq, captured_at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  FOREIGN KEY (tenant_id, seq, captured_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid),
   CHECK (valid_until > valid_from),
   CHECK (action = 'grant' OR supersedes IS NOT NULL)
 );

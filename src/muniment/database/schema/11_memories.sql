@@ -77,7 +77,7 @@ CREATE TABLE memories (
   FOREIGN KEY (tenant_id, pack, classification, sensitive) REFERENCES pack_labels (tenant_id, pack, label, sensitive),
   FOREIGN KEY (tenant_id, consent_id, consent_root) REFERENCES consents (tenant_id, consent_id, root_id),
   FOREIGN KEY (tenant_id, consent_id, subject) REFERENCES consents (tenant_id, consent_id, subject),
-  FOREIGN KEY (tenant_id, born_seq, promoted_at, born_txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  FOREIGN KEY (tenant_id, born_seq, promoted_at, born_txid) REFERENCES ticks (tenant_id, visible_seq, at, txid),
   CONSTRAINT memories_four_eyes CHECK (
     NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable')
     OR (approver_kind = 'operator' AND approver <> author AND NOT approver = ANY (editors))),
@@ -127,7 +127,7 @@ CREATE TABLE retractions (
   UNIQUE (tenant_id, memory_id, seq),
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
   FOREIGN KEY (tenant_id, superseded_by) REFERENCES memories (tenant_id, memory_id),
-  FOREIGN KEY (tenant_id, seq, retracted_at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  FOREIGN KEY (tenant_id, seq, retracted_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid),
   CHECK (superseded_by IS NULL OR reason IN ('superseded', 'corrected')),
   CHECK (superseded_by <> memory_id)
 );
@@ -144,7 +144,7 @@ CREATE TABLE tombstones (
   UNIQUE (tenant_id, memory_id, seq),
   UNIQUE (tenant_id, memory_id, seq, tombstoned_at),
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
-  FOREIGN KEY (tenant_id, seq, tombstoned_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+  FOREIGN KEY (tenant_id, seq, tombstoned_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
 );
 
 -- What recall filters by, narrow. `filters` binds every one of these columns to the memory's own by foreign key.

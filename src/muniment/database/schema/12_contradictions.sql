@@ -16,7 +16,7 @@ CREATE TABLE contradictions (
   UNIQUE (tenant_id, existing, proposal_id),
   FOREIGN KEY (tenant_id, existing) REFERENCES memories (tenant_id, memory_id),
   FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id),
-  FOREIGN KEY (tenant_id, seq, opened_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+  FOREIGN KEY (tenant_id, seq, opened_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
 );
 CREATE INDEX contradictions_by_proposal ON contradictions (tenant_id, proposal_id);
 
@@ -33,7 +33,7 @@ CREATE TABLE resolutions (
   PRIMARY KEY (tenant_id, contradiction_id),
   UNIQUE (tenant_id, contradiction_id, outcome, seq),
   FOREIGN KEY (tenant_id, contradiction_id) REFERENCES contradictions (tenant_id, contradiction_id),
-  FOREIGN KEY (tenant_id, seq, resolved_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+  FOREIGN KEY (tenant_id, seq, resolved_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
 );
 
 -- Two sides that may both stand, each for its own runs: a run sees the memory only if it says all of these qualifiers.
@@ -50,7 +50,7 @@ CREATE TABLE qualifications (
   PRIMARY KEY (tenant_id, memory_id, contradiction_id),
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
   FOREIGN KEY (tenant_id, contradiction_id, outcome, seq) REFERENCES resolutions (tenant_id, contradiction_id, outcome, seq),
-  FOREIGN KEY (tenant_id, seq, qualified_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+  FOREIGN KEY (tenant_id, seq, qualified_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
 );
 
 -- Which rows a transaction sees and writes.

@@ -19,7 +19,7 @@ CREATE TABLE erasures (
   purged_at  timestamptz,
   names      text[] COLLATE "C" NOT NULL,
   PRIMARY KEY (tenant_id, erasure_id),
-  FOREIGN KEY (tenant_id, seq, erased_at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  FOREIGN KEY (tenant_id, seq, erased_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid),
   CHECK (subject IS NOT NULL OR user_id IS NOT NULL),
   CONSTRAINT erasures_names_hold_holders CHECK (names @> holders AND NOT '*' = ANY (names))
 );
