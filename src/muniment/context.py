@@ -28,6 +28,7 @@ from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
 from muniment.pack.combined import may_pin, narrow_recall_policy
 from muniment.packs import store as packs
+from muniment.recall.scope_index import ScopeIndexes
 from muniment.sessions.store import SessionStore
 from muniment.settings import Clock
 from muniment.webhooks.settings import WebhookSettings
@@ -93,6 +94,8 @@ class FabricContext:
     outbox: WebhookSettings = field(default_factory=WebhookSettings)
     archives: Archives = field(default_factory=lambda: Archives(None))
     models: Models = field(default_factory=Models)
+    # The index of memories that recalls are ranked from; it decides nothing.
+    scopes: ScopeIndexes = field(default_factory=ScopeIndexes)
     # One dry run at a time in each tenant.
     dry_runs: WeakValueDictionary[str, Semaphore] = field(default_factory=WeakValueDictionary[str, Semaphore])
     # Tenants whose pack in force was compared with the one this process was started with.

@@ -60,6 +60,7 @@ class Opened:
     async def close(self) -> None:
         """Close the connections, then release the embedded server."""
         try:
+            self.context.scopes.clear()
             await self.context.storage.close()
             await self.context.sessions.close()
         finally:

@@ -123,6 +123,29 @@ array_agg(alias.memory_id) AS memory_ids, string_agg(float8send(alias.priority),
   string_agg(int2send(coalesce(array_position(:about::text[], alias.entity), 0)::int2), '') AS about,
   string_agg(boolsend(alias.wanted), '') AS wanted, array_agg(alias.memory_id) FILTER (WHERE alias.tier = 'working') AS working
 
+-- name: index_columns
+-- Memories as columns for the index in the process: names joined by separators, numbers and vectors packed. The profile
+-- is what filters compare, apart from times.
+SELECT (SELECT size FROM size) AS size, columns.*, vectors.*, words.*
+FROM (
+  SELECT string_agg(alias.memory_id, chr(31)) AS memory_ids,
+    string_agg(coalesce(alias.entity, ''), chr(31)) AS entities,
+    string_agg(concat_ws(chr(31), alias.tier, alias.class, alias.classification, alias.session_id, alias.workflow_id, alias.intent_id,
+      coalesce(alias.predicate, ''), coalesce(alias.consent_root, ''), coalesce(alias.qualifiers::text, '')), chr(30)) AS profiles,
+    string_agg(float8send(alias.priority), '') AS priority, string_agg(float8send(alias.confidence), '') AS confidence,
+    string_agg(int8send(alias.born_seq), '') AS born_seq,
+    string_agg(int8send((extract(epoch FROM alias.promoted_at) * 1000000)::int8), '') AS promoted_at,
+    string_agg(int8send(CASE WHEN isfinite(alias.expires_at) THEN (extract(epoch FROM alias.expires_at) * 1000000)::int8
+      ELSE 9223372036854775807 END), '') AS expires_at
+  FROM alias) columns, (
+  SELECT string_agg(v.memory_id, chr(31)) AS with_vector, string_agg(halfvec_send(v.vector), '') AS vectors
+  FROM memory_vectors v
+  WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) vectors, (
+  SELECT string_agg(w.memory_id, chr(31)) AS with_words, string_agg(int2send(w.words), '') AS words,
+    string_agg(int4send(length(w.terms)), '') AS lengths, string_agg(w.terms, '') AS terms
+  FROM memory_words w
+  WHERE w.tenant_id = :tenant_id AND w.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) words
+
 -- name: keyed
 -- The memories on the key of a correction.
 array_agg(alias.memory_id) AS keyed, array_agg(alias.entity) AS entities, array_agg(alias.predicate) AS predicates,

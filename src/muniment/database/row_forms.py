@@ -214,6 +214,7 @@ EXEMPT: dict[str, str] = {
     "memory_terms": _DERIVED,
     "memory_links": _DERIVED,
     "embedders": _DERIVED,
+    "index_rebuilds": "that words and vectors were made anew, of which an event tells",
     "promotion_locks": "rows to lock, without content",
     "idempotency_keys": "recognises a repeated request; holds nothing of what was captured",
     "requests": "answers kept for a day, sealed",

@@ -32,6 +32,9 @@ ON CONFLICT DO NOTHING
 -- name: complete_embedder
 UPDATE embedders SET completed_at = :now WHERE tenant_id = :tenant_id AND embedder = :embedder AND completed_at IS NULL
 
+-- name: record_rebuild
+INSERT INTO index_rebuilds (tenant_id, seq, at, txid) VALUES (:tenant_id, :seq, :at, :txid)
+
 -- name: unindexed
 -- Memories with a body that lack words, or a vector of that embedder, after an id; evidence links have neither.
 SELECT {memory m}

@@ -50,8 +50,10 @@ async def reindexed(context: FabricContext, tenant_id: str, on_progress: Progres
             await context.embedders.register(tx)
             count, last = await index_missing(tx, context.vault, _comparer(context), after)
             if last is None:
-                await tx.do("indexing.complete_embedder", embedder=context.embedders.own.name)
+                if await tx.do("indexing.complete_embedder", embedder=context.embedders.own.name):
+                    await _record_rebuild(tx, 0)
                 break
+            await _record_rebuild(tx, count)
         done, after = done + count, last
         if on_progress is not None:
             on_progress(done)
@@ -91,6 +93,7 @@ async def rebuild_durable(tx: Transaction, vault: Vault, comparer: TextComparer)
         await _index_rows(tx, vault, comparer, rows)
         after = rows[-1]["memory_id"]
     now = await _digests(tx)
+    await _record_rebuild(tx, len(now))
     changed = [one for one in {**before, **now} if before.get(one) != now.get(one)]
     return Rebuilt(len(now), tuple(sorted(changed)))
 
@@ -102,6 +105,13 @@ async def index_missing(tx: Transaction, vault: Vault, comparer: TextComparer, a
         return 0, None
     await _index_rows(tx, vault, comparer, rows)
     return len(rows), rows[-1]["memory_id"]
+
+
+async def _record_rebuild(tx: Transaction, memories: int) -> None:
+    """Record that words or vectors were made anew: indexes in processes that were read before are read again."""
+    tick = await tx.tick()
+    tx.defer("indexing.record_rebuild", seq=tick.seq, at=tick.at)
+    tx.emit("memory.note", "auto", about="reindexed", memories=memories)
 
 
 async def _digests(tx: Transaction) -> dict[str, str]:

@@ -5,7 +5,7 @@ Promoted memory only, through the run's view; every recall is recorded.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from muniment.errors import (
     InvalidInput,
     KeyRotated,
     MomentAmbiguous,
+    PackChanged,
     SealBroken,
 )
 from muniment.language.embedding import Embedder, StaticEmbedder, embedded
@@ -37,7 +38,9 @@ from muniment.model.review_views import RecallPreview
 from muniment.pack import Pack
 from muniment.pack.combined import replay_horizon
 from muniment.packs.store import Packs
+from muniment.recall.index_search import IndexSearch
 from muniment.recall.rules import View, view_of
+from muniment.recall.scope_index import IndexOutdated, Scope
 from muniment.recall.search import (
     Found,
     ParsedQuery,
@@ -77,6 +80,8 @@ async def recall(context: FabricContext, run: RunContext, options: RecallInput) 
     needed = await dependencies(context, run.tenant_id, options.query)
     for attempt in (1, 2):
         try:
+            if (answer := await _recall_from_index(context, run, packs, needed, options)) is not None:
+                return answer
             async with context.transaction(run.tenant_id, "recall", under=packs.in_force) as tx:
                 return await find_and_record(tx, needed, run, *await _prepare(context, tx, run, packs, options))
         except KeyRotated:
@@ -84,6 +89,48 @@ async def recall(context: FabricContext, run: RunContext, options: RecallInput) 
             if attempt == 2:
                 raise
     raise AssertionError("one of the two gave an answer or an error")
+
+
+async def _recall_from_index(
+    context: FabricContext, run: RunContext, packs: RecallPacks, needed: RecallDependencies, options: RecallInput
+) -> Recall | None:
+    """Answer a recall from the index of its scope, and record it; None if the statements have to answer it.
+
+    First the index is used as it is: one round trip. If something visible changed since it was read, a second
+    transaction brings it up to date, and checks and records the answer in the same snapshot.
+    """
+    if options.query is None or options.as_of is not None or options.hops:
+        return None
+    for refresh in (False, True):
+        async with context.transaction(run.tenant_id, "recall") as tx:
+            view, decides, request, _ = await _prepare(context, tx, run, packs, options)
+            scope = await _scope(context, tx, view, needed, refresh=refresh)
+            if scope is None:
+                if refresh:
+                    return None
+                continue
+            if scope.pack != packs.in_force.ref:
+                if not refresh:
+                    continue
+                context.packs.forget_in_force(run.tenant_id)
+                raise PackChanged("another pack was put in force at this moment; try again")
+            try:
+                return await find_and_record(tx, needed, run, view, decides, request, scope=scope)
+            except IndexOutdated:
+                if refresh:
+                    # The number was that of this snapshot: the index itself was wrong.
+                    context.scopes.counts.mismatched += 1
+                    context.scopes.forget(run.tenant_id)
+    return None
+
+
+async def _scope(
+    context: FabricContext, tx: Transaction, view: View, needed: RecallDependencies, *, refresh: bool
+) -> Scope | None:
+    name, dimensions = (needed.embedder.name, needed.embedder.dimensions) if needed.embedder is not None else (None, 0)
+    if refresh:
+        return await context.scopes.read(tx, view.users, name, dimensions)
+    return context.scopes.held(tx.tenant_id, view.users, name)
 
 
 async def _prepare(
@@ -205,11 +252,15 @@ async def find_and_record(
     pack: Pack,
     request: Request,
     as_of: PointInTime | None = None,
+    scope: Scope | None = None,
 ) -> Recall:
-    """Find, rank, limit, open and record; nothing is opened that is not returned."""
+    """Find, rank, limit, open and record; nothing is opened that is not returned.
+
+    With a `scope` it is ranked from the index; raises `IndexOutdated` if that is not up to date.
+    """
     holder = holder_of(None, run.user_id)
     await dependencies.vault.tenant(tx)  # Cached from here on: after the commit nothing can be read.
-    found = await find(tx, dependencies, view, pack, request, as_of, holder)
+    found = await find(tx, dependencies, view, pack, request, as_of, holder, scope)
     recall_id = make_id("rcl", tx.now)
     record = {
         "recall_id": recall_id,
@@ -228,7 +279,10 @@ async def find_and_record(
         **await _sealed_query(tx, dependencies.vault, recall_id, request.query, holder, found),
     }
     at = as_of.seq if as_of is not None else LATEST
-    records, seq, degraded = await _open_and_record(tx, dependencies, run, found, at, ("recall.record", record))
+    statement: NamedStatement = ("recall.record", record)
+    if scope is not None:
+        statement = scope.record(record, filters(view, request, PointInTime(LATEST, tx.now)))
+    records, seq, degraded = await _open_and_record(tx, dependencies, run, found, at, statement)
     return Recall(
         recall_id=recall_id,
         at=tx.now,
@@ -282,6 +336,7 @@ async def find(
     request: Request,
     as_of: PointInTime | None = None,
     holder: str = TENANT_HOLDER,
+    scope: Scope | None = None,
 ) -> Found:
     """Find what the run may see of the request, in order; nothing is opened but links, nothing recorded."""
     point = as_of or PointInTime(LATEST, tx.now)
@@ -292,6 +347,11 @@ async def find(
     query = await ParsedQuery.of(
         tx, dependencies.vault, request.query, dependencies.embedder, holder, dependencies.query_vector
     )
+    if scope is not None:
+        found = IndexSearch(scope.parts, view, request, pack, query, point.at).find()
+        if found is None:
+            raise IndexOutdated
+        return replace(found, holder_key=scope.holder_key)
     return await Search(tx, request, where, pack, query, point.at).find()
 
 
@@ -344,6 +404,8 @@ async def _open_and_record(
         recorded = (await tx.commit_with(record))[0]
     else:
         rows, recorded = await tx.commit_with(("recall.bodies", {"memory_ids": ids, "held": [], "seq": seq}), record)
+    if not recorded:
+        raise IndexOutdated
     records: dict[str, Record] = {}
     for row in rows:
         content = row["content"] if row["content"] is not None else held[row["memory_id"]]

@@ -238,6 +238,8 @@ Numbers = NDArray[np.float64]
 
 # BM25: how fast saying a word again stops counting, how much length counts, and what length counts as usual.
 _SATURATION, _LENGTH, _USUAL = 0.9, 0.4, 12.0
+# The most that one word can count.
+MOST_FREQUENCY = _SATURATION + 1
 # Beyond these a word is as common, and a scope as large, as it can be.
 MOST_SEEN, MOST_COMMON = 20_000, 1_000
 _DIGITS = 6
@@ -294,18 +296,22 @@ def rarities(terms: Sequence[int], postings: Postings, places: Mapping[str, int]
     return {term: rarity(len(places), found) for term, found in count.items()}
 
 
+def frequency(times: NDArray[np.int16], words: NDArray[np.int16]) -> Numbers:
+    """Return how much a word counts that occurs so many times among so many words."""
+    often, length = times.astype(np.float64), words.astype(np.float64)
+    return often * MOST_FREQUENCY / (often + _SATURATION * (1 - _LENGTH + _LENGTH * length / _USUAL))
+
+
 def words_shared(postings: Postings, places: Mapping[str, int], weights: Mapping[int, float]) -> Numbers:
     """Return each memory's share of the query's words: BM25, divided by the most that the query could reach."""
     shared = np.zeros(len(places))
-    most = sum(weights.values()) * (_SATURATION + 1)
+    most = sum(weights.values()) * MOST_FREQUENCY
     if not most or not len(postings.ids):
         return shared
     index = np.fromiter((places.get(memory_id, -1) for memory_id in postings.ids), np.int64, len(postings.ids))
     weight = np.fromiter((weights.get(term, 0.0) for term in postings.terms), np.float64, len(postings.terms))
-    times, words = postings.times.astype(np.float64), postings.words.astype(np.float64)
-    frequency = times * (_SATURATION + 1) / (times + _SATURATION * (1 - _LENGTH + _LENGTH * words / _USUAL))
     known = index >= 0
-    np.add.at(shared, index[known], (weight * frequency)[known])
+    np.add.at(shared, index[known], (weight * frequency(postings.times, postings.words))[known])
     return np.minimum(shared / most, 1.0)
 
 
@@ -342,9 +348,9 @@ def rank(
         "vector": np.clip(vector, 0.0, 1.0),
         "words": words,
         "priority": seen.priority,
-        "recency": _recency(seen.promoted_at, at, policy.recency_half_life),
+        "recency": recency(seen.promoted_at, at, policy.recency_half_life),
         "confidence": seen.confidence,
-        "intent": np.select([seen.intent == 2, seen.intent > 2], [1.0, 0.5], 0.0),
+        "intent": intent_nearness(seen.intent),
         "entity": entity,
     }
     weights: dict[str, float] = policy.weights.model_dump()
@@ -373,6 +379,12 @@ def _rounded(numbers: Numbers) -> Numbers:
     return np.round(numbers, _DIGITS)
 
 
-def _recency(promoted_at: Numbers, at: datetime, half_life: timedelta) -> Numbers:
+def intent_nearness(places: NDArray[np.int16]) -> Numbers:
+    """Return how near memories are to the run's intent, by the position of theirs among those that the run sees."""
+    return np.select([places == 2, places > 2], [1.0, 0.5], 0.0)
+
+
+def recency(promoted_at: Numbers, at: datetime, half_life: timedelta) -> Numbers:
+    """Return how recent memories are: 1 now, half of it after each half-life."""
     age = np.maximum(at.timestamp() - promoted_at, 0.0)
     return np.exp2(-age / half_life.total_seconds())

@@ -202,6 +202,13 @@ class ParsedQuery:
             return None
         return found[0] if found[0].any() else None
 
+    def note_embedder(self, found: Found, vector: Vector | None) -> Found:
+        """Return the answer with the embedder that ranked it; without one it is degraded."""
+        # A query without known words has no vector: that is no fault of the embedder.
+        away = vector is None and (self.embedder is None or bool(self.words))
+        used = self.embedder.name if vector is not None and self.embedder is not None else None
+        return replace(found, embedder=used, degraded=("embedder",) if away else ())
+
 
 @dataclass(frozen=True)
 class Search:
@@ -286,13 +293,7 @@ class Search:
             policy=self.pack.memory_layer.recall_policy,
             at=self.at,
         )
-        # A query without known words has no vector: that is no fault of the embedder.
-        away = vector is None and (embedder is None or bool(self.query.words))
-        return replace(
-            _answer(self.request.limit, self.pack, seen, ranked, read.conflicts),
-            embedder=embedder.name if vector is not None and embedder is not None else None,
-            degraded=("embedder",) if away else (),
-        )
+        return self.query.note_embedder(answer(self.request.limit, self.pack, seen, ranked, read.conflicts), vector)
 
     def _where_about(self) -> dict[str, Any]:
         return self.where | {"about": [entity for entity, _ in self._entities()]}
@@ -338,8 +339,18 @@ class _Read:
         return near
 
 
-def _answer(limit: int, pack: Pack, seen: Seen, ranked: Ranking, sides: list[tuple[str, str]]) -> Found:
-    """Split the ranking into plain, low-confidence and conflict sets (whole, by their best side), then limit each."""
+def answer(
+    limit: int,
+    pack: Pack,
+    seen: Seen,
+    ranked: Ranking,
+    sides: list[tuple[str, str]],
+    totals: tuple[int, int] | None = None,
+) -> Found:
+    """Split the ranking into plain, low-confidence and conflict sets (whole, by their best side), then limit each.
+
+    `totals` are the numbers of plain and low-confidence memories, where only the best of them were ranked.
+    """
     in_conflict = {memory_id for _, memory_id in sides}
     wanted = {seen.ids[index] for index in ranked.order}
     sets = [one for one in conflict_sets(sides) if wanted & set(one[1])]
@@ -350,7 +361,8 @@ def _answer(limit: int, pack: Pack, seen: Seen, ranked: Ranking, sides: list[tup
     for index in ranked.order:
         if seen.ids[index] not in in_conflict:
             (low if seen.confidence[index] < least else plain).append(seen.ids[index])
-    omitted = max(len(plain) - limit, 0) + max(len(low) - limit, 0) + sum(len(one[1]) for one in sets[limit:])
+    in_all = totals or (len(plain), len(low))
+    omitted = sum(max(total - limit, 0) for total in in_all) + sum(len(one[1]) for one in sets[limit:])
     found = Found(plain[:limit], low[:limit], sets[:limit], omitted)
     scores = {one: ranked.score(seen.places[one]) for one in found.ids if one in seen.places}
     return replace(found, scores=scores, working=seen.working.intersection(found.ids))

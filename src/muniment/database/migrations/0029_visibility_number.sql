@@ -26,3 +26,23 @@ BEGIN
   END LOOP;
 END $$;
 ALTER TABLE ticks FORCE ROW LEVEL SECURITY;
+
+CREATE INDEX retractions_by_number ON retractions (tenant_id, seq);
+CREATE INDEX tombstones_by_number ON tombstones (tenant_id, seq);
+
+-- That words or vectors of memories were made anew: an index in a process that was read before is read again.
+CREATE TABLE index_rebuilds (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  seq       bigint NOT NULL,
+  at        timestamptz NOT NULL,
+  txid      xid8 NOT NULL,
+  PRIMARY KEY (tenant_id, seq),
+  FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
+);
+ALTER TABLE index_rebuilds ENABLE ROW LEVEL SECURITY;
+ALTER TABLE index_rebuilds FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant_read ON index_rebuilds FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_rebuild ON index_rebuilds FOR INSERT
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = muniment.transaction_mark());
+GRANT SELECT, INSERT ON index_rebuilds TO muniment_writer;
+GRANT SELECT ON index_rebuilds TO muniment_recall, muniment_auditor;

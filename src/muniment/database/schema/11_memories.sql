@@ -132,6 +132,8 @@ CREATE TABLE retractions (
   CHECK (superseded_by <> memory_id)
 );
 
+CREATE INDEX retractions_by_number ON retractions (tenant_id, seq);
+
 -- What is left of a memory whose content had to go: when, and a digest over the sealed bytes that were there.
 CREATE TABLE tombstones (
   tenant_id     text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -146,6 +148,8 @@ CREATE TABLE tombstones (
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
   FOREIGN KEY (tenant_id, seq, tombstoned_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
 );
+
+CREATE INDEX tombstones_by_number ON tombstones (tenant_id, seq);
 
 -- What recall filters by, narrow. `filters` binds every one of these columns to the memory's own by foreign key.
 -- A memory changes only here, and only so (PRO-3): `dead_seq` goes once from null to the number of its retraction; `tomb_seq`

@@ -50,6 +50,17 @@ CREATE TABLE embedders (
   PRIMARY KEY (tenant_id, embedder)
 );
 
+-- That words or vectors of memories were made anew, under a visibility number of its own: an index in a process that was
+-- read before is read again (ADR 55).
+CREATE TABLE index_rebuilds (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  seq       bigint NOT NULL,
+  at        timestamptz NOT NULL,
+  txid      xid8 NOT NULL,
+  PRIMARY KEY (tenant_id, seq),
+  FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
+);
+
 -- Every recall (REC-8): what was asked, under which pack, what came back. Written by the reader, never changed. For a replay
 -- (REC-9): the query, sealed under the key of the run's user (`holder`), the moment that was asked about, what was missing at
 -- the time, and, where search was approximate, what it chose from.
@@ -113,7 +124,11 @@ SELECT add_policy('embedders', 'tenant_read', 'SELECT');
 SELECT add_policy('embedders', 'tenant_add', 'INSERT');
 SELECT add_policy('embedders', 'complete_once', 'UPDATE', sees => 'completed_at IS NULL', writes => 'completed_at IS NOT NULL');
 
+SELECT rows_of_transaction('index_rebuilds', 'tenant_rebuild');
+
 -- Who may do what.
+GRANT SELECT, INSERT ON index_rebuilds TO muniment_writer;
+GRANT SELECT ON index_rebuilds TO muniment_recall, muniment_auditor;
 GRANT SELECT, INSERT ON memory_vectors, memory_terms, memory_links TO muniment_writer;
 GRANT SELECT ON compiles TO muniment_writer, muniment_jobs;
 GRANT INSERT ON compiles TO muniment_recall;

@@ -1,0 +1,229 @@
+"""The index of scopes in this process, which recalls are ranked from (ADR 55).
+
+It decides nothing. A part is used only while the tenant's visibility number is the one it was read at: the statement
+that records the answer compares the number, and checks every chosen memory again, in one snapshot.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from muniment.database.storage import NamedStatement, Row, Transaction
+from muniment.recall.rules import MOST_SEEN
+from muniment.recall.scope_part import (
+    Part,
+    VisibilityNumber,
+    around_statement,
+    since_statement,
+    whole_statement,
+)
+
+# What the index of a process may hold in bytes, and the share of it that one tenant may hold.
+DEFAULT_BYTES = 256 * 1024 * 1024
+_TENANT_SHARE = 4
+# A part that was not used for so long is dropped.
+IDLE_SECONDS = 900.0
+# With more changes than this since a part was read it is read anew.
+_MOST_CHANGES = 2_000
+
+PartKey = tuple[str, str, str | None]
+
+
+@dataclass
+class Counts:
+    """How often recalls were ranked from the index, and why not."""
+
+    used: int = 0
+    built: int = 0
+    refreshed: int = 0
+    # A memory or a contradiction was not as the index had it, although the number was the same.
+    mismatched: int = 0
+
+
+class IndexOutdated(Exception):
+    """What a recall was ranked from is not what the database has now; nothing was recorded."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What one run sees of the index: the tenant's part and its user's, all at one visibility number."""
+
+    parts: Sequence[Part]
+    number: VisibilityNumber
+    pack: str | None
+
+    @property
+    def holder_key(self) -> tuple[bytes | None, int | None]:
+        """The wrapped key, with its version, that the run's queries are sealed under."""
+        return self.parts[-1].holder_key
+
+    def record(self, record: Mapping[str, Any], filters: Mapping[str, Any]) -> NamedStatement:
+        """Return the statement that records the answer if it still holds; otherwise it records nothing."""
+        values = {**filters, **record, "recorded_embedder": record["embedder"]}
+        chosen = set(record["result_ids"])
+        touched = {
+            one.contradiction_id
+            for part in self.parts
+            for one in part.conflicts
+            if one.existing in chosen or one.incoming in chosen
+        }
+        checks = {"visible_seq": self.number.seq, "mark": self.number.mark, "contradictions": sorted(touched)}
+        return "scope_index.record", values | checks
+
+
+@dataclass
+class ScopeIndexes:
+    """The parts that this process holds, the least recently used first."""
+
+    limit: int = DEFAULT_BYTES
+    counts: Counts = field(default_factory=Counts)
+    _parts: OrderedDict[PartKey, Part] = field(default_factory=OrderedDict[PartKey, Part])
+    _used_at: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
+    # Scopes with more memories than are ranked exactly: when that was found.
+    _too_large: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
+
+    def held(self, tenant_id: str, users: Sequence[str], embedder: str | None) -> Scope | None:
+        """Return the scope of those users, if all of it is held at one number."""
+        found: list[Part] = []
+        for user_id in users:
+            key = tenant_id, user_id, embedder
+            part = self._parts.get(key)
+            if part is None:
+                return None
+            self._parts.move_to_end(key)
+            self._used_at[key] = monotonic()
+            found.append(part)
+        first = found[0]
+        if any(part.number != first.number for part in found):
+            return None
+        return Scope(found, first.number, first.pack)
+
+    async def read(self, tx: Transaction, users: Sequence[str], embedder: str | None, dimensions: int) -> Scope | None:
+        """Bring the scope of those users up to date, or read it; None if it is too large or the tenant has none.
+
+        INVARIANT: all of it is read in the one snapshot of a recall's transaction.
+        """
+        keys = [(tx.tenant_id, user_id, embedder) for user_id in users]
+        if any(monotonic() - self._too_large.get(key, -IDLE_SECONDS) < IDLE_SECONDS for key in keys):
+            return None
+        bases = [self._parts.get(key) for key in keys]
+        before = [part.number if part is not None else None for part in bases]
+        reads = [self._reads(user_id, part, embedder) for user_id, part in zip(users, bases, strict=True)]
+        numbers, *replies = await tx.gather(("scope_index.number", {}), *(one for part in reads for one in part))
+        if not numbers:
+            return None
+        number, pack = VisibilityNumber(numbers[0]["visible_seq"], numbers[0]["mark"]), numbers[0]["pack"]
+        if any(part is not None and part.number not in (was, number) for part, was in zip(bases, before, strict=True)):
+            return None  # Another recall has brought it elsewhere meanwhile.
+        parts: list[Part] = []
+        for key, base, statements in zip(keys, bases, reads, strict=True):
+            rows, replies = replies[: len(statements)], replies[len(statements) :]
+            part = self._brought_up_to_date(key, base, number, numbers[0]["rebuilt_seq"], rows)
+            if part is None:
+                part = await self._built(tx, key, dimensions, number, None if base is not None else rows)
+            if part is None:
+                return None
+            part.pack = pack
+            parts.append(part)
+        if any(part.number != number for part in parts):
+            return None  # The same, while a part was being read.
+        self._make_room({*keys})
+        return Scope(parts, number, pack)
+
+    def _reads(self, user_id: str, part: Part | None, embedder: str | None) -> list[NamedStatement]:
+        if part is None:
+            return [whole_statement(user_id, embedder, MOST_SEEN), around_statement(user_id)]
+        mark: NamedStatement = ("scope_index.tick_mark", {"visible_seq": part.number.seq})
+        ended: NamedStatement = ("scope_index.ended", {"after": part.number.seq})
+        return [since_statement(part, _MOST_CHANGES), around_statement(user_id), ended, mark]
+
+    def _brought_up_to_date(
+        self,
+        key: PartKey,
+        part: Part | None,
+        number: VisibilityNumber,
+        rebuilt_seq: int | None,
+        rows: Sequence[list[Row]],
+    ) -> Part | None:
+        """Apply what changed since a part was read; None if it has to be read anew."""
+        if part is None or self._parts.get(key) is not part:
+            return None
+        ((changes,), (around,), ended, marks) = rows
+        was = marks[0]["mark"] if marks else None
+        stale = (rebuilt_seq or 0) > part.number.seq or changes["size"] > _MOST_CHANGES
+        if was != part.number.mark or stale:
+            self._drop(key)
+            return None
+        if part.number != number:
+            part.remove([row["memory_id"] for row in ended])
+            part.add(changes)
+            part.read_around(around)
+            part.number = number
+            self.counts.refreshed += 1
+        return part
+
+    async def _built(
+        self,
+        tx: Transaction,
+        key: PartKey,
+        dimensions: int,
+        number: VisibilityNumber,
+        rows: Sequence[list[Row]] | None,
+    ) -> Part | None:
+        _, user_id, embedder = key
+        if rows is None:
+            rows = await tx.gather(whole_statement(user_id, embedder, MOST_SEEN), around_statement(user_id))
+        (whole,), (around,) = rows
+        if whole["size"] > MOST_SEEN:
+            self._too_large[key] = monotonic()
+            return None
+        part = Part(user_id, embedder, dimensions, number, None)
+        part.add(whole)
+        part.read_around(around)
+        self.counts.built += 1
+        newest = self._parts.get(key)
+        if newest is None or newest.number.seq <= number.seq:
+            self._drop(key)
+            self._parts[key] = part
+            self._used_at[key] = monotonic()
+        return part
+
+    def forget(self, tenant_id: str) -> None:
+        """Drop everything of a tenant."""
+        for key in [key for key in self._parts if key[0] == tenant_id]:
+            self._drop(key)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        for key in list(self._parts):
+            self._drop(key)
+
+    def _make_room(self, used: set[PartKey]) -> None:
+        """Drop what was not used for long, and what is over the limits, the least recently used first."""
+        now = monotonic()
+        sizes = {key: part.size for key, part in self._parts.items()}
+        by_tenant: dict[str, int] = {}
+        for (tenant_id, *_), size in sizes.items():
+            by_tenant[tenant_id] = by_tenant.get(tenant_id, 0) + size
+        total = sum(sizes.values())
+        for key in list(self._parts):
+            over = total > self.limit or by_tenant[key[0]] > self.limit // _TENANT_SHARE
+            if (over and key not in used) or now - self._used_at[key] > IDLE_SECONDS:
+                total -= sizes[key]
+                by_tenant[key[0]] -= sizes[key]
+                self._drop(key)
+        # A scope that alone is over the limit is used for this recall, and not kept.
+        for key in used & set(self._parts):
+            if by_tenant[key[0]] > self.limit // _TENANT_SHARE or total > self.limit:
+                total -= sizes[key]
+                by_tenant[key[0]] -= sizes[key]
+                self._parts.pop(key)
+                self._used_at.pop(key)
+
+    def _drop(self, key: PartKey) -> None:
+        part = self._parts.pop(key, None)
+        self._used_at.pop(key, None)
+        if part is not None:
+            part.clear()

@@ -1,0 +1,104 @@
+-- The index of scopes in the process: what it is filled from, how it is brought up to date, and the check before an answer.
+
+-- name: number
+-- The tenant's visibility number with its mark, the pack in force, and whether the tick that the index was read at is there.
+SELECT t.visible_seq, t.mark::text AS mark,
+  (SELECT f.pack FROM packs_in_force f WHERE f.tenant_id = :tenant_id) AS pack,
+  (SELECT max(c.seq) FROM index_rebuilds c WHERE c.tenant_id = :tenant_id) AS rebuilt_seq
+FROM ticks t
+WHERE t.tenant_id = :tenant_id AND t.visible_seq IS NOT NULL
+ORDER BY t.visible_seq DESC LIMIT 1
+
+-- name: tick_mark
+-- The mark of an earlier visibility number: another one if the database was restored since.
+SELECT t.mark::text AS mark FROM ticks t WHERE t.tenant_id = :tenant_id AND t.visible_seq = :visible_seq
+
+-- name: whole
+-- results: binary
+-- All live memories of one user ('': the tenant's), as packed columns; only their number where there are more than :most.
+WITH live AS MATERIALIZED (
+  SELECT s.* FROM memory_scope s
+  WHERE s.tenant_id = :tenant_id AND s.user_id = :user_id AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND s.expires_at > :now
+  LIMIT :most + 1
+), size AS MATERIALIZED (
+  SELECT count(*) AS size FROM live
+), kept AS MATERIALIZED (
+  SELECT live.* FROM live WHERE (SELECT size FROM size) <= :most
+)
+{index_columns kept}
+
+-- name: since
+-- results: binary
+-- The same of what was promoted after a number.
+WITH size AS MATERIALIZED (
+  SELECT count(*) AS size FROM memories m WHERE m.tenant_id = :tenant_id AND m.born_seq > :after
+), kept AS MATERIALIZED (
+  SELECT s.* FROM memories m
+  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
+  WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = :user_id
+    AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND s.expires_at > :now AND (SELECT size FROM size) <= :most
+)
+{index_columns kept}
+
+-- name: around
+-- What decides beside the memories: the consents of that user's memories, the qualifiers that resolved contradictions require,
+-- the open contradictions between two of the memories that :users see, and the key that the user's queries are sealed under.
+SELECT consents.*, required.*, open.*, decisions.*, holder_key.*
+FROM (
+  SELECT jsonb_agg(jsonb_build_array(c.root_id, c.consent_id, c.action, c.valid_from, nullif(c.valid_until, 'infinity'), c.predicates,
+    c.labels, c.supersedes)) AS consents
+  FROM consents c
+  WHERE c.tenant_id = :tenant_id AND c.root_id = ANY (ARRAY(
+    SELECT DISTINCT s.consent_root FROM memory_scope s
+    WHERE s.tenant_id = :tenant_id AND s.user_id = :user_id AND s.consent_root IS NOT NULL AND s.dead_seq IS NULL))) consents, (
+  SELECT jsonb_agg(jsonb_build_array(q.memory_id, q.qualifiers)) AS required
+  FROM qualifications q
+  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = q.memory_id
+  WHERE q.tenant_id = :tenant_id AND s.user_id = :user_id AND s.dead_seq IS NULL) required, (
+  SELECT jsonb_agg(jsonb_build_array(c.contradiction_id, c.existing, i.memory_id)) AS open
+  FROM contradictions c
+  JOIN memories i ON i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id
+  JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
+  WHERE c.tenant_id = :tenant_id
+    AND NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id)
+    AND (e.user_id = :user_id OR i.user_id = :user_id) AND e.user_id = ANY (:users) AND i.user_id = ANY (:users)) open, (
+  SELECT jsonb_agg(jsonb_build_array(m.memory_id, m.decision_key)) AS decisions
+  FROM memories m
+  WHERE m.tenant_id = :tenant_id AND m.decision_key IS NOT NULL AND m.user_id = :user_id) decisions
+LEFT JOIN (SELECT k.wrapped_key, k.key_version FROM subjects k WHERE k.tenant_id = :tenant_id AND k.holder = :holder) holder_key ON true
+
+-- name: ended
+-- The memories that ended after a number.
+SELECT r.memory_id FROM retractions r WHERE r.tenant_id = :tenant_id AND r.seq > :after
+UNION
+SELECT t.memory_id FROM tombstones t WHERE t.tenant_id = :tenant_id AND t.seq > :after
+
+-- name: record
+-- Record a recall that was ranked from the index, in the snapshot that its bodies are read in: only if the visibility number is
+-- still the one of the index, every chosen memory passes all filters, and the chosen are in exactly those open contradictions.
+INSERT INTO recalls AS r (tenant_id, recall_id, at, seq, agent_id, run_id, user_id, pack, embedder, request, result_ids, omitted,
+  holder, query, degraded)
+SELECT :tenant_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),
+  :agent_id, :run_id, :user_id, :pack, :recorded_embedder, :request, :result_ids, :omitted, :holder, :query, :degraded
+FROM (
+  SELECT t.visible_seq, t.mark FROM ticks t
+  WHERE t.tenant_id = :tenant_id AND t.visible_seq IS NOT NULL
+  ORDER BY t.visible_seq DESC LIMIT 1) latest
+WHERE latest.visible_seq = :visible_seq AND latest.mark = :mark::uuid
+  AND (SELECT count(*) FROM memory_scope s WHERE s.memory_id = ANY (:result_ids) AND {visible s}) = cardinality(:result_ids::text[])
+  AND ARRAY(
+    SELECT c.contradiction_id
+    FROM contradictions c
+    JOIN memories i ON i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id
+    JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
+    WHERE c.tenant_id = :tenant_id AND c.existing = ANY (:result_ids) AND {still_open c}
+      AND i.user_id = ANY (:users) AND e.user_id = ANY (:users)
+    UNION
+    SELECT c.contradiction_id
+    FROM memories i
+    JOIN contradictions c ON c.tenant_id = :tenant_id AND c.proposal_id = i.proposal_id
+    JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
+    WHERE i.tenant_id = :tenant_id AND i.memory_id = ANY (:result_ids) AND {still_open c}
+      AND i.user_id = ANY (:users) AND e.user_id = ANY (:users)
+    ORDER BY 1) = :contradictions::text[]
+RETURNING r.seq
