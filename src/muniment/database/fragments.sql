@@ -143,8 +143,8 @@ FROM (
   WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) vectors, (
   SELECT string_agg(w.memory_id, chr(31)) AS with_words, string_agg(int2send(w.words), '') AS words,
     string_agg(int4send(length(w.terms)), '') AS lengths, string_agg(w.terms, '') AS terms
-  FROM memory_words w
-  WHERE w.tenant_id = :tenant_id AND w.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) words
+  FROM (SELECT t.memory_id, max(t.words) AS words, string_agg(int8send(t.term) || int2send(t.tf), '' ORDER BY t.term) AS terms FROM memory_terms t
+  WHERE t.tenant_id = :tenant_id AND t.memory_id = ANY (ARRAY(SELECT memory_id FROM alias)) GROUP BY t.memory_id) w) words
 
 -- name: keyed
 -- The memories on the key of a correction.

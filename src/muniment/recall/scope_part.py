@@ -75,10 +75,9 @@ class Part:
         """Take over what decides beside the memories, as the statement `around` sent it."""
         chains: dict[str, list[ConsentRecord]] = {}
         for root, consent_id, action, since, until, predicates, labels, supersedes in row["consents"] or ():
+            began = datetime.fromisoformat(since)
             ends = datetime.fromisoformat(until) if until is not None else None
-            record = ConsentRecord(
-                consent_id, action, datetime.fromisoformat(since), ends, predicates, labels, supersedes
-            )
+            record = ConsentRecord(consent_id, action, began, ends, predicates, labels, supersedes)
             chains.setdefault(root, []).append(record)
         decisions: dict[str, list[str]] = {}
         for memory_id, decision_key in row["decisions"] or ():
