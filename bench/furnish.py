@@ -10,6 +10,7 @@ import psycopg
 from muniment import AsyncFabric
 from muniment.database import vector_index
 from muniment.database.address import Address
+from muniment.database.packed_words import pack_words
 from muniment.database.rows import fact_content
 from muniment.database.sealing import SubjectKey
 from muniment.database.vectors import to_sql
@@ -17,7 +18,7 @@ from muniment.language.embedding import Vectors, builtin_embedder
 from muniment.language.words import index_of
 from muniment.model.capture import holder_of
 from muniment.pack import Pack, builtin_pack
-from muniment.promotion.store import term_hash as mark
+from muniment.promotion.store import term_hash
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 
@@ -133,6 +134,7 @@ def _fill(
     """Write the memories with these numbers, and what recall finds them by."""
     now = datetime.now(UTC)
     said: list[tuple[str, str]] = []
+    words: list[tuple[object, ...]] = []
     postings: list[tuple[object, ...]] = []
     memories: list[tuple[object, ...]] = []
     bodies: list[tuple[object, ...]] = []
@@ -159,14 +161,14 @@ def _fill(
         said.append((memory_id, text))
         if shape.terms:
             found = index_of(text, at)
-            postings += [
-                (tenant_id, mark(keys["*"], term), user, memory_id, times, found.words)
-                for term, times in found.terms.items()
-            ]
+            terms = {term_hash(keys["*"], term): times for term, times in found.terms.items()}
+            words.append((tenant_id, memory_id, found.words, pack_words(terms)))
+            postings += [(tenant_id, term, user, memory_id, times, found.words) for term, times in terms.items()]
     for table, columns, rows in (
         ("memories", _MEMORIES, memories),
         ("memory_bodies", "tenant_id, memory_id, content", bodies),
         ("memory_scope", _SCOPE, scopes),
+        ("memory_words", "tenant_id, memory_id, words, terms", words),
         ("memory_terms", "tenant_id, term, user_id, memory_id, tf, words", sorted(postings)),
     ):
         with owner.cursor().copy(f"COPY {table} ({columns}) FROM STDIN") as copy:

@@ -39,6 +39,9 @@ EXPECTED = {
     "memory_vectors_tenant_id_memory_id_fkey": Key(
         "memory_vectors", "memory_bodies", "(tenant_id, memory_id) to (tenant_id, memory_id)", " ON DELETE CASCADE"
     ),
+    "memory_words_tenant_id_memory_id_fkey": Key(
+        "memory_words", "memory_bodies", "(tenant_id, memory_id) to (tenant_id, memory_id)", " ON DELETE CASCADE"
+    ),
     "memory_terms_tenant_id_memory_id_fkey": Key(
         "memory_terms", "memory_bodies", "(tenant_id, memory_id) to (tenant_id, memory_id)", " ON DELETE CASCADE"
     ),
@@ -65,12 +68,14 @@ POINTING = {
     },
     "candidates_tenant_id_edits_prior_editors_fkey": {"edits": "candidate_id"},
     "memory_vectors_tenant_id_memory_id_fkey": {"memory_id": "memory_id"},
+    "memory_words_tenant_id_memory_id_fkey": {"memory_id": "memory_id"},
     "memory_terms_tenant_id_memory_id_fkey": {"memory_id": "memory_id"},
 }
-# What makes a second row of a table out of the first, pointing at the same.
+# What makes a second row of a table out of the first, pointing at the same; nothing where there can be one only.
 SECOND: dict[str, dict[str, Any]] = {
     "candidates": {"candidate_id": "mc_forged", "ordinal": 90},
     "memory_vectors": {"embedder": "other@1"},
+    "memory_words": {},
     "memory_terms": {"term": 1},
 }
 EDIT = {"prior_editors": [], "editor": "eve", "editors": ["eve"]}
@@ -134,8 +139,11 @@ def test_a_row_of_another_tenant_and_one_that_is_not_there_are_refused(
         with pytest.raises(psycopg.errors.ForeignKeyViolation) as caught, owner.transaction():
             insert(owner, key.child, pointing(at))
         assert caught.value.diag.constraint_name == name
+    right_row = pointing(right)
     with owner.transaction(force_rollback=True):
-        insert(owner, key.child, pointing(right))
+        if not SECOND[key.child]:
+            owner.execute(f"DELETE FROM {key.child} WHERE tenant_id = %s", [people.tenant_id])
+        insert(owner, key.child, right_row)
 
 
 def partition(owner: Connection, people: People) -> object:

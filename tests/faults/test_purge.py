@@ -61,7 +61,7 @@ def traces(place: str) -> set[bytes]:
     found: set[bytes] = set()
     columns = {"captures": "content", "candidates": "content", "memory_bodies": "content", "verdicts": "remark",
                "recalls": "query", "consents": "evidence", "subjects": "wrapped_key", "tenant_keys": "wrapped",
-               "memory_vectors": "public.vector_send(vector::public.vector)"}  # fmt: skip
+               "memory_words": "terms", "memory_vectors": "public.vector_send(vector::public.vector)"}  # fmt: skip
     with psycopg.connect(place, autocommit=True) as connection:
         connection.execute("SET row_security = off")
         for table, column in columns.items():

@@ -17,7 +17,7 @@ from muniment.testing.database import MASTER_KEYS
 from tests.stories import CONSENT, remembered
 
 # Of each table the columns that a durable memory is found by.
-PROJECTION = ("memory_scope", "memory_terms", "memory_vectors", "memory_links")
+PROJECTION = ("memory_scope", "memory_words", "memory_terms", "memory_vectors", "memory_links")
 
 
 def rebuild(server: TestServer, database: str, tenant: str, clock: FakeClock) -> Rebuilt:
@@ -75,10 +75,10 @@ def test_what_was_lost_or_changed_in_the_durable_projection_is_repaired_and_name
         owner.execute("DELETE FROM memory_scope WHERE memory_id = %s", [lives["standing"]])
         owner.execute("UPDATE memory_scope SET dead_seq = NULL WHERE memory_id = %s", [lives["retracted"]])
         owner.execute("DELETE FROM memory_links WHERE memory_id = %s", [lives["linked"]])
-        owner.execute("DELETE FROM memory_terms WHERE memory_id = %s", [lives["semantic"]])
+        owner.execute("DELETE FROM memory_words WHERE memory_id = %s", [lives["semantic"]])
     done = rebuild(server, database, people.tenant_id, clock)
     assert done == Rebuilt(4, tuple(sorted(lives[name] for name in ("standing", "retracted", "linked"))))
-    lost = {"memory_terms": lives["semantic"]}
+    lost = {"memory_words": lives["semantic"]}
     assert projection(rows) == {
         table: [row for row in found if row["memory_id"] != lost.get(table)] for table, found in before.items()
     }, "what is not durable is not touched"
@@ -91,10 +91,10 @@ def test_a_rebuild_touches_one_tenant_alone(
     durable_lives(fabric, people)
     theirs = remembered(fabric, others, "email", tier="durable")
     with server.connect(database) as owner:
-        owner.execute("DELETE FROM memory_terms WHERE memory_id = %s", [theirs])
+        owner.execute("DELETE FROM memory_words WHERE memory_id = %s", [theirs])
     assert rebuild(server, database, people.tenant_id, clock) == Rebuilt(4)
     with server.connect(database) as owner:
-        assert owner.execute("SELECT count(*) FROM memory_terms WHERE memory_id = %s", [theirs]).fetchone() == (0,)
+        assert owner.execute("SELECT count(*) FROM memory_words WHERE memory_id = %s", [theirs]).fetchone() == (0,)
     assert rebuild(server, database, others.tenant_id, clock) == Rebuilt(1, (theirs,))
 
 
@@ -155,7 +155,7 @@ def test_reindexing_gives_words_and_links_to_memories_from_before_there_were_any
     remembered(fabric, people, "company:acme", predicate="employer")
     before = projection(rows)
     with server.connect(database) as owner:
-        for table in ("memory_terms", "memory_links"):
+        for table in ("memory_words", "memory_terms", "memory_links"):
             owner.execute(f"DELETE FROM {table} WHERE tenant_id = %s", [people.tenant_id])
     assert fabric.reindex(people.tenant_id).memories == 1
     assert projection(rows) == before

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from muniment import Fabric, RunContext
-from muniment.database import vector_index
+from muniment.database import vector_index, vectors
 from muniment.language.embedding.function import FunctionEmbedder
 from muniment.model.recall import Recall
 from muniment.pack import load_pack
@@ -153,22 +153,17 @@ def test_up_to_the_bound_a_scope_is_ranked_whole(large: tuple[Fabric, People]) -
 
 
 @pytest.mark.rule("REC-2")
-def test_where_the_vectors_are_too_many_to_fetch_the_database_compares_them_to_the_same_end(
+def test_in_however_many_parts_vectors_are_compared_the_scores_are_the_same(
     large: tuple[Fabric, People], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fabric, people = large
     chance = random.Random(3)
     for _ in range(10):
         query = question(chance)
-        fetched = found(fabric, people.run(), query)
-        monkeypatch.setattr(searching, "FEW", 10)
-        asked, whole = found(fabric, people.run(), query), found(fabric, people.run(), query, most_seen=100_000)
-        monkeypatch.undo()
         exact = found(fabric, people.run(), query, most_seen=100_000)
-        assert asked.candidates == fetched.candidates
-        assert [exact.scores[one] for one in exact.plain[:3]] == [
-            pytest.approx(whole.scores[one], abs=2e-3) for one in exact.plain[:3]
-        ]
+        monkeypatch.setattr(vectors, "_AT_ONCE", 7)
+        assert found(fabric, people.run(), query, most_seen=100_000) == exact
+        monkeypatch.undo()
 
 
 @pytest.mark.rule("REC-2", "REC-1")

@@ -115,7 +115,7 @@ QUESTION = (
 )
 
 # What a tombstone lets go.
-CONTENT = ("memory_bodies", "memory_vectors", "memory_terms", "memory_links")
+CONTENT = ("memory_bodies", "memory_vectors", "memory_words", "memory_terms", "memory_links")
 _UNCHANGED = sorted(
     (APPEND_ONLY - {"tenants", "pack_labels", "packs", "tenant_keys", *CONTENT})
     | {"proposals", "resolutions", "qualifications", "tombstones", "rejection_marks", "consent_sweeps"}

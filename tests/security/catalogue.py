@@ -27,6 +27,7 @@ APPEND_ONLY = {
     "memories",
     "memory_bodies",
     "memory_vectors",
+    "memory_words",
     "memory_terms",
     "memory_links",
     "retractions",

@@ -124,6 +124,7 @@ memory_bodies: memory_id
 memory_links: memory_id
 memory_scope: class consent_root memory_id tier
 memory_terms: memory_id
+memory_words: memory_id
 memory_vectors: embedder memory_id
 name_searches: erasure_id search_id place row_id
 pack_activations: by_kind loosens previous_pack reason

@@ -33,7 +33,12 @@ def test_the_purge_rewrites_every_table_with_sealed_columns_keys_vectors_or_word
         " AND (a.atttypid IN ('bytea'::regtype, 'public.halfvec'::regtype) OR a.attstattarget = 0)"
     ).fetchall()
     columns = {(str(table), str(column)) for table, column in rows}
-    assert {("api_keys", "label"), ("memory_vectors", "vector"), ("memory_terms", "term")} <= columns
+    assert {
+        ("api_keys", "label"),
+        ("memory_vectors", "vector"),
+        ("memory_terms", "term"),
+        ("memory_words", "terms"),
+    } <= columns
     missed = {one for one in columns if one[0] not in REWRITTEN and one not in NOT_CONTENT}
     # Names of golden queries are not content, but nobody needs samples of them.
     assert missed - {("golden_runs", "query")} == set()

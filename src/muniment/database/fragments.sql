@@ -143,8 +143,8 @@ FROM (
   WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) vectors, (
   SELECT string_agg(w.memory_id, chr(31)) AS with_words, string_agg(int2send(w.words), '') AS words,
     string_agg(int4send(length(w.terms)), '') AS lengths, string_agg(w.terms, '') AS terms
-  FROM (SELECT t.memory_id, max(t.words) AS words, string_agg(int8send(t.term) || int2send(t.tf), '' ORDER BY t.term) AS terms FROM memory_terms t
-  WHERE t.tenant_id = :tenant_id AND t.memory_id = ANY (ARRAY(SELECT memory_id FROM alias)) GROUP BY t.memory_id) w) words
+  FROM memory_words w
+  WHERE w.tenant_id = :tenant_id AND w.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) words
 
 -- name: keyed
 -- The memories on the key of a correction.
@@ -154,10 +154,18 @@ FROM alias
 WHERE alias.entity || ' ' || alias.predicate = ANY (
   ARRAY(SELECT c.entity || ' ' || c.predicate FROM alias c WHERE c.class = 'correction'))
 
--- name: postings
--- Where words occur: the word, the memory, how often, of how many words.
-array_agg(alias.term) AS terms, array_agg(alias.memory_id) AS stand_in, string_agg(int2send(alias.tf), '') AS tf,
-  string_agg(int2send(alias.words), '') AS words
+-- name: words_of
+-- The words of memories, each memory's packed in its place (database/packed_words.py).
+array_agg(w.memory_id) AS with_words, string_agg(int2send(w.words), '') AS words,
+  string_agg(int4send(octet_length(w.terms) / 10), '') AS sizes, string_agg(w.terms, '') AS terms
+FROM memory_words w
+WHERE w.tenant_id = :tenant_id AND w.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))
+
+-- name: vectors_of
+-- Their vectors of one embedder.
+array_agg(v.memory_id) AS with_vector, string_agg(halfvec_send(v.vector), '') AS vectors
+FROM memory_vectors v
+WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))
 
 -- name: required_then
 -- The same, as of the sequence number.

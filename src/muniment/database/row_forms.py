@@ -211,6 +211,7 @@ EXEMPT: dict[str, str] = {
     "memory_scope": "a copy of memories, retractions and tombstones, with which `verify` compares it",
     "packs_in_force": "a copy of the latest activation, with which `verify` compares it",
     "memory_vectors": _DERIVED,
+    "memory_words": _DERIVED,
     "memory_terms": _DERIVED,
     "memory_links": _DERIVED,
     "embedders": _DERIVED,

@@ -9,6 +9,10 @@ from muniment.database.storage import HalfVector
 
 Vector = NDArray[np.float32]
 
+# Vectors converted to double precision at a time: 1 MiB for 256 dimensions. Four times as many take four times as much
+# processor time each, because the product is then divided among threads.
+_AT_ONCE = 512
+
 
 def to_sql(vector: Vector) -> HalfVector:
     """Pack a vector in half precision, as the database sends and reads it."""
@@ -20,9 +24,15 @@ def from_sql(sent: bytes) -> Vector:
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
 
 
-def unpacked(sent: bytes, count: int) -> NDArray[np.float64]:
-    """Unpack many half-precision vectors that were sent one after the other."""
-    if not count:
-        return np.zeros((0, 0))
-    # In double precision: sums then do not depend on the order of the rows.
-    return np.frombuffer(sent, dtype=">f2").reshape(count, -1)[:, 2:].astype(np.float64)
+def similarities(sent: bytes, count: int, vector: Vector) -> NDArray[np.float64]:
+    """Compare many half-precision vectors, sent one after the other, with a vector of length 1: the cosine of each.
+
+    In double precision, so that a sum does not depend on the path that computed it; a part at a time.
+    """
+    near = np.zeros(count)
+    rows = np.frombuffer(sent, dtype=">f2").reshape(count, -1)[:, 2:] if count else np.zeros((0, len(vector)))
+    for first in range(0, count, _AT_ONCE):
+        some = rows[first : first + _AT_ONCE].astype(np.float64)
+        lengths = np.linalg.norm(some, axis=1)
+        near[first : first + _AT_ONCE] = some @ vector.astype(np.float64) / np.where(lengths > 0, lengths, 1)
+    return near

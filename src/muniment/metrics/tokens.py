@@ -119,11 +119,11 @@ def ranked(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack) -> lis
     seen = _seen(prompt, captures, pack)
     words = query_words(prompt.query)
     postings = _postings(words, captures)
-    rarities = rules.rarities(range(len(words)), postings, seen.places)
+    rarities = rules.rarities(len(words), postings, len(captures))
     order = rules.rank(
         seen,
         vector=_nearness(prompt.query, words, rarities, captures),
-        words=rules.words_shared(postings, seen.places, rarities),
+        words=rules.words_shared(postings, len(captures), rarities),
         entity=np.zeros(len(captures)),
         policy=pack.memory_layer.recall_policy,
         at=prompt.at,
@@ -155,30 +155,26 @@ def _priority(one: RankedCapture, pack: Pack) -> float:
 
 
 def _postings(words: Sequence[Word], captures: Sequence[RankedCapture]) -> Postings:
-    terms: list[int] = []
-    ids: list[str] = []
-    times: list[int] = []
-    lengths: list[int] = []
-    for one in captures:
+    found: list[tuple[int, int, int, int]] = []
+    for place, one in enumerate(captures):
         index = index_of(one.text, one.observed_at)
-        for number, word in enumerate(words):
-            if word.term in index.terms:
-                terms.append(number)
-                ids.append(one.capture_id)
-                times.append(index.terms[word.term])
-                lengths.append(index.words)
-    return Postings(terms, ids, np.array(times, dtype=np.int16), np.array(lengths, dtype=np.int16))
+        found += [
+            (number, place, index.terms[word.term], index.words)
+            for number, word in enumerate(words)
+            if word.term in index.terms
+        ]
+    terms, places, times, lengths = np.array(found, dtype=np.intp).reshape(-1, 4).T
+    return Postings(terms, places, times.astype(np.int16), lengths.astype(np.int16))
 
 
 def _nearness(
-    query: str, words: Sequence[Word], rarities: Mapping[int, float], captures: Sequence[RankedCapture]
+    query: str, words: Sequence[Word], rarities: Sequence[float], captures: Sequence[RankedCapture]
 ) -> rules.Numbers:
     embedder = builtin_embedder()
     try:
         vectors = embedder.embed([visible_text(one.text) for one in captures])
-        weights = [rarities[number] for number in range(len(words))]
         aim = (
-            embedder.aim([word.written for word in words], weights) if words else embedder.embed([visible_text(query)])
+            embedder.aim([word.written for word in words], rarities) if words else embedder.embed([visible_text(query)])
         )
     except EmbedderUnavailable:
         return np.zeros(len(captures))

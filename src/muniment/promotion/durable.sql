@@ -8,6 +8,7 @@ LOCK TABLE memory_scope IN SHARE ROW EXCLUSIVE MODE
 -- A digest of each durable memory's index, to compare before with after.
 SELECT s.memory_id, md5(concat_ws(' | ', s.*::text,
     (SELECT string_agg(t.*::text, ' ' ORDER BY t.term) FROM memory_terms t WHERE t.tenant_id = :tenant_id AND t.memory_id = s.memory_id),
+    (SELECT w.*::text FROM memory_words w WHERE w.tenant_id = :tenant_id AND w.memory_id = s.memory_id),
     (SELECT string_agg(l.*::text, ' ') FROM memory_links l WHERE l.tenant_id = :tenant_id AND l.memory_id = s.memory_id),
     (SELECT string_agg(v.*::text, ' ' ORDER BY v.embedder) FROM memory_vectors v WHERE v.tenant_id = :tenant_id AND v.memory_id = s.memory_id)
   )) AS mark
@@ -17,6 +18,10 @@ WHERE s.tenant_id = :tenant_id AND s.tier = 'durable'
 -- name: clear_terms
 DELETE FROM memory_terms t USING memories m
 WHERE t.tenant_id = :tenant_id AND m.tenant_id = :tenant_id AND m.memory_id = t.memory_id AND m.tier = 'durable'
+
+-- name: clear_words
+DELETE FROM memory_words w USING memories m
+WHERE w.tenant_id = :tenant_id AND m.tenant_id = :tenant_id AND m.memory_id = w.memory_id AND m.tier = 'durable'
 
 -- name: clear_links
 DELETE FROM memory_links l USING memories m

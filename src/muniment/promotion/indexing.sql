@@ -6,6 +6,12 @@
 INSERT INTO memory_vectors (tenant_id, memory_id, embedder, vector) VALUES (:tenant_id, :memory_id, :embedder, :vector::halfvec)
 ON CONFLICT DO NOTHING
 
+-- name: add_words
+-- rank: 5
+-- each: memory_id, words, terms
+INSERT INTO memory_words (tenant_id, memory_id, words, terms) VALUES (:tenant_id, :memory_id, :words, :terms)
+ON CONFLICT DO NOTHING
+
 -- name: add_terms
 -- rank: 5
 -- each: user_id, memory_id, words, term, tf
@@ -42,7 +48,7 @@ FROM memories m
 JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
 WHERE m.tenant_id = :tenant_id AND m.memory_id > :after AND m.class <> 'evidence_link'
-  AND (NOT EXISTS (SELECT FROM memory_terms t WHERE t.tenant_id = m.tenant_id AND t.memory_id = m.memory_id)
+  AND (NOT EXISTS (SELECT FROM memory_words w WHERE w.tenant_id = m.tenant_id AND w.memory_id = m.memory_id)
     OR NOT EXISTS (SELECT FROM memory_vectors v WHERE v.tenant_id = m.tenant_id AND v.memory_id = m.memory_id AND v.embedder = :embedder))
 ORDER BY m.memory_id LIMIT :count
 

@@ -84,7 +84,7 @@ async def rebuild_durable(tx: Transaction, vault: Vault, comparer: TextComparer)
     before = await _digests(tx)
     if not before and not await tx.rows("durable.bodies", after="", count=1):
         return Rebuilt(0)
-    for name in ("durable.clear_terms", "durable.clear_links", "durable.clear_scope"):
+    for name in ("durable.clear_words", "durable.clear_terms", "durable.clear_links", "durable.clear_scope"):
         tx.defer(name)
     tx.defer("durable.clear_vectors", embedder=comparer.embedder.name)
     tx.defer("durable.fill_scope")

@@ -18,6 +18,7 @@ from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, Contradicted, compare, covers, may_supersede, repeated
 from muniment.contradictions.store import ROUNDING, EmbeddedCandidate, TextComparer, neighbours
 from muniment.database import locks
+from muniment.database.packed_words import pack_words
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
@@ -328,8 +329,10 @@ def index_memory(
     if fact.write_class == "evidence_link":
         return
     words = index_of(fact.text, observed_at)
+    terms = {term_hash(key, term): times for term, times in words.terms.items()}
+    tx.defer_row("indexing.add_words", memory_id=memory_id, words=words.words, terms=pack_words(terms))
     common = {"memory_id": memory_id, "user_id": fact.scope.user_id or "", "words": words.words}
-    for term, times in sorted((term_hash(key, term), times) for term, times in words.terms.items()):
+    for term, times in sorted(terms.items()):
         tx.defer_row("indexing.add_terms", term=term, tf=times, **common)
     if (other := linked_entity(fact.entity, fact.value)) is not None:
         assert fact.entity is not None

@@ -15,17 +15,22 @@ LIMIT :count
 SELECT born_seq FROM memories WHERE tenant_id = :tenant_id AND memory_id = :memory_id
 
 -- name: words
--- results: binary
 -- plan: each time
--- Postings of the query's words: the newest memories with each, up to a limit, without those whose text is withheld.
-SELECT {postings found}
-FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
-  SELECT t.term, t.memory_id, t.tf, t.words
+-- The newest memories with each word of the query, up to a limit, without those whose text is withheld.
+SELECT asked.term, ARRAY(
+  SELECT t.memory_id
   FROM memory_terms t
   JOIN memory_scope s ON s.tenant_id = t.tenant_id AND s.memory_id = t.memory_id
   JOIN memories m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
   WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND (:user_id::text IS NULL OR t.user_id = :user_id) AND {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s}
-  ORDER BY t.memory_id DESC LIMIT :count) found
+  ORDER BY t.memory_id DESC LIMIT :count) AS memory_ids
+FROM unnest(:terms::bigint[]) AS asked (term)
+
+-- name: words_of
+-- results: binary
+-- The words of those memories.
+WITH found AS (SELECT unnest(:memory_ids::text[]) AS memory_id)
+SELECT {words_of found}
 
 -- name: some
 -- Those memories with how they ended, and whether their text may be shown.

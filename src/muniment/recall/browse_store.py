@@ -3,7 +3,6 @@
 Rights count as of now: what was erased, or whose consent ended, has no text, also for the past.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,7 +20,7 @@ from muniment.pack import Pack
 from muniment.promotion.rules import linked_entity
 from muniment.promotion.store import entity_hash, term_hash
 from muniment.recall import rules
-from muniment.recall.rules import MOST_COMMON, MOST_SEEN, Postings
+from muniment.recall.rules import MOST_COMMON, MOST_SEEN
 from muniment.recall.search import PointInTime, postings_of
 
 # Of memories added and of memories ended, each.
@@ -63,8 +62,12 @@ class MemoryBrowser:
         key = await self.vault.existing_tenant_data_key(self.tx)
         terms = [term_hash(key, word.term) for word in query_words(query)] if key is not None else []
         where = self._where() | {"state": state, "terms": terms, "count": MOST_COMMON}
-        (row,) = await self.tx.rows("browse.words", **where, sensitive=self.pack.sensitive_labels)
-        scores = _scored(postings_of(row), terms)
+        rows = await self.tx.rows("browse.words", **where, sensitive=self.pack.sensitive_labels)
+        newest = {row["term"]: row["memory_ids"] for row in rows}
+        (words,) = await self.tx.rows(
+            "browse.words_of", memory_ids=sorted({one for ids in newest.values() for one in ids})
+        )
+        scores = _scored(words, terms, [rules.rarity(MOST_SEEN, len(newest.get(term, ()))) for term in terms])
         ranked = sorted(sorted(scores, reverse=True), key=lambda memory_id: -scores[memory_id])
         if after is not None and after not in scores:
             raise _unknown_after()
@@ -191,12 +194,10 @@ def _ended_at(row: Row, point: PointInTime) -> datetime | None:
     return min((at for at in ends if at is not None and at <= point.at), default=None)
 
 
-def _scored(postings: Postings, terms: Sequence[int]) -> dict[str, float]:
+def _scored(row: Row, terms: Sequence[int], weights: Sequence[float]) -> dict[str, float]:
     """Score each memory by the words of the query that it has, rare words counting more."""
-    ids = sorted(set(postings.ids))
-    count = Counter(postings.terms)
-    weights = {term: rules.rarity(MOST_SEEN, count[term]) for term in terms}
-    shared = rules.words_shared(postings, {memory_id: index for index, memory_id in enumerate(ids)}, weights)
+    ids: list[str] = row["with_words"] or []
+    shared = rules.words_shared(postings_of(row, range(len(ids)), terms), len(ids), weights)
     return {memory_id: round(float(score), 6) for memory_id, score in zip(ids, shared, strict=True)}
 
 

@@ -96,22 +96,21 @@ class IndexSearch:
 
     # ---- words ----
 
-    def _rarities(self, picks: Sequence["_Pick"], size: int) -> dict[int, float]:
+    def _rarities(self, picks: Sequence["_Pick"], size: int) -> list[float]:
         """Return the rarity of each word of the query among what is visible."""
-        count = dict.fromkeys(self.query.terms, 0)
-        for pick in picks:
-            for term in count:
-                rows, _ = pick.block.words.postings(term)
-                count[term] += int(np.count_nonzero(pick.mask[rows]))
-        return {term: rules.rarity(size, found) for term, found in count.items()}
+        found = [
+            sum(int(np.count_nonzero(pick.mask[pick.block.words.postings(term)[0]])) for pick in picks)
+            for term in self.query.terms
+        ]
+        return [rules.rarity(size, count) for count in found]
 
-    def _words(self, picks: Sequence["_Pick"], rarities: Mapping[int, float]) -> list[Numbers]:
+    def _words(self, picks: Sequence["_Pick"], rarities: Sequence[float]) -> list[Numbers]:
         """Return, for the visible rows of each block, their share of the query's words."""
-        most = sum(rarities.values()) * rules.MOST_FREQUENCY
+        most = sum(rarities) * rules.MOST_FREQUENCY
         shares: list[Numbers] = []
         for pick in picks:
             shared = np.zeros(len(pick.block))
-            for term, weight in rarities.items():
+            for term, weight in zip(self.query.terms, rarities, strict=True):
                 rows, times = pick.block.words.postings(term)
                 if len(rows):
                     shared[rows] += weight * rules.frequency(times, pick.block.words.lengths[rows])

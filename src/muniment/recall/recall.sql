@@ -39,8 +39,8 @@ UNION ALL
 -- name: seen
 -- results: binary
 -- For a query: all that is visible, as packed columns, which are ranked in Python; only their number (`size`) where that
--- is more than is searched exactly. With them come their vectors while they are few, the postings of the query's words in
--- all that those users see or once saw, and the key that the query itself is sealed under.
+-- is more than is searched exactly. With them come their words and vectors, their open conflicts, and the key that the
+-- query itself is sealed under.
 WITH visible AS MATERIALIZED (
   SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.promoted_at, s.tier, s.class, s.entity, s.predicate, s.intent_id,
     {wanted s} AS wanted
@@ -57,20 +57,15 @@ WITH visible AS MATERIALIZED (
   FROM contradictions c
   WHERE c.tenant_id = :tenant_id AND c.seq <= :seq AND {still_open c}
 )
-SELECT (SELECT size FROM size) AS size, seen_columns.*, vectors.*, keyed.*, conflicts.*, postings.*, holder_key.*
+SELECT (SELECT size FROM size) AS size, seen_columns.*, words.*, vectors.*, keyed.*, conflicts.*, holder_key.*
 FROM (
   SELECT {packed seen} FROM seen) seen_columns, (
-  SELECT array_agg(v.memory_id) AS placed, string_agg(halfvec_send(v.vector), '') AS vectors
-  FROM memory_vectors v
-  WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND (SELECT size FROM size) <= :few
-    AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM visible))) vectors, (
+  SELECT {words_of seen}) words, (
+  SELECT {vectors_of seen}) vectors, (
   SELECT {keyed seen}) keyed, (
   SELECT array_agg(open.contradiction_id) AS contradictions, array_agg(open.existing) AS existing, array_agg(open.incoming) AS incoming
   FROM open
-  WHERE open.existing = ANY (ARRAY(SELECT memory_id FROM seen)) AND open.incoming = ANY (ARRAY(SELECT memory_id FROM seen))) conflicts, (
-  SELECT {postings t}
-  FROM memory_terms t
-  WHERE t.tenant_id = :tenant_id AND t.term = ANY (:terms) AND t.user_id = ANY (:users) AND (SELECT size FROM size) <= :most) postings
+  WHERE open.existing = ANY (ARRAY(SELECT memory_id FROM seen)) AND open.incoming = ANY (ARRAY(SELECT memory_id FROM seen))) conflicts
 LEFT JOIN (SELECT k.wrapped_key, k.key_version FROM subjects k WHERE k.tenant_id = :tenant_id AND k.holder = :holder) holder_key ON true
 
 -- name: some
@@ -83,34 +78,20 @@ WITH seen AS MATERIALIZED (
   FROM memory_scope s
   WHERE s.memory_id = ANY (:memory_ids) AND {visible s}
 )
-SELECT seen_columns.*, keyed.*
-FROM (SELECT {packed seen} FROM seen) seen_columns, (SELECT {keyed seen}) keyed
+SELECT seen_columns.*, words.*, vectors.*, keyed.*
+FROM (SELECT {packed seen} FROM seen) seen_columns, (SELECT {words_of seen}) words, (SELECT {vectors_of seen}) vectors,
+  (SELECT {keyed seen}) keyed
 
 -- name: rare
--- results: binary
 -- plan: each time
 -- In a scope too large to be read: the newest visible memories with each word of the query, up to a number of each.
-SELECT {postings found}
-FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
-  SELECT t.term, t.memory_id, t.tf, t.words
+SELECT asked.term, ARRAY(
+  SELECT t.memory_id
   FROM memory_terms t
   JOIN memory_scope s ON s.tenant_id = t.tenant_id AND s.memory_id = t.memory_id
   WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND t.user_id = ANY (:users) AND {visible s} AND {wanted s}
-  ORDER BY t.memory_id DESC LIMIT :count) found
-
--- name: postings_of
--- results: binary
--- The postings of the query's words in those memories.
-SELECT {postings t}
-FROM memory_terms t
-WHERE t.tenant_id = :tenant_id AND t.term = ANY (:terms) AND t.memory_id = ANY (:memory_ids)
-
--- name: similar
--- results: binary
--- The similarity of each of those memories to the query's vector.
-SELECT array_agg(v.memory_id) AS memory_ids, string_agg(float8send(1 - (v.vector <=> :aim::halfvec)), '') AS similarity
-FROM memory_vectors v
-WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (:memory_ids)
+  ORDER BY t.memory_id DESC LIMIT :count) AS memory_ids
+FROM unnest(:terms::bigint[]) AS asked (term)
 
 -- name: near
 -- plan: each time

@@ -273,10 +273,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Postings:
-    """Which memories have the words of a query: term, memory, how often, of how many words."""
+    """Where the words of a query occur: the word and the memory, each by its position, how often, of how many words."""
 
-    terms: Sequence[int]
-    ids: Sequence[str]
+    terms: NDArray[np.intp]
+    places: NDArray[np.intp]
     times: NDArray[np.int16]
     words: NDArray[np.int16]
 
@@ -287,13 +287,9 @@ def rarity(seen: int, with_word: int) -> float:
     return log(1 + (max(seen - with_word, 0) + 0.5) / (with_word + 0.5))
 
 
-def rarities(terms: Sequence[int], postings: Postings, places: Mapping[str, int]) -> dict[int, float]:
-    """Return the rarity of each term among the memories in `places`."""
-    count = dict.fromkeys(terms, 0)
-    for term, memory_id in zip(postings.terms, postings.ids, strict=True):
-        if memory_id in places:
-            count[term] += 1
-    return {term: rarity(len(places), found) for term, found in count.items()}
+def rarities(terms: int, postings: Postings, seen: int) -> list[float]:
+    """Return the rarity of each of so many words of a query among so many memories."""
+    return [rarity(seen, found) for found in np.bincount(postings.terms, minlength=terms).tolist()]
 
 
 def frequency(times: NDArray[np.int16], words: NDArray[np.int16]) -> Numbers:
@@ -302,16 +298,13 @@ def frequency(times: NDArray[np.int16], words: NDArray[np.int16]) -> Numbers:
     return often * MOST_FREQUENCY / (often + _SATURATION * (1 - _LENGTH + _LENGTH * length / _USUAL))
 
 
-def words_shared(postings: Postings, places: Mapping[str, int], weights: Mapping[int, float]) -> Numbers:
-    """Return each memory's share of the query's words: BM25, divided by the most that the query could reach."""
-    shared = np.zeros(len(places))
-    most = sum(weights.values()) * MOST_FREQUENCY
-    if not most or not len(postings.ids):
-        return shared
-    index = np.fromiter((places.get(memory_id, -1) for memory_id in postings.ids), np.int64, len(postings.ids))
-    weight = np.fromiter((weights.get(term, 0.0) for term in postings.terms), np.float64, len(postings.terms))
-    known = index >= 0
-    np.add.at(shared, index[known], (weight * frequency(postings.times, postings.words))[known])
+def words_shared(postings: Postings, seen: int, weights: Sequence[float]) -> Numbers:
+    """Return the share of the query's words in each of so many memories: BM25, divided by the most it could reach."""
+    most = sum(weights) * MOST_FREQUENCY
+    if not most or not len(postings.terms):
+        return np.zeros(seen)
+    counted = np.array(weights)[postings.terms] * frequency(postings.times, postings.words)
+    shared = np.bincount(postings.places, counted, minlength=seen)
     return np.minimum(shared / most, 1.0)
 
 

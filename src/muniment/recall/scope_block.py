@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json
 
+from muniment.database.packed_words import ENTRY
 from muniment.database.storage import Row
 from muniment.recall.half_precision import Halves
 
 FIELD, RECORD = "\x1f", "\x1e"
 Rows = NDArray[np.intp]
-
-_TERMS = np.dtype([("term", ">i8"), ("times", ">i2")])
 
 
 @dataclass(frozen=True)
@@ -247,8 +246,8 @@ def _lengths(vectors: Halves) -> NDArray[np.float64]:
 def _words(row: Row, places: Mapping[str, int]) -> Words:
     """Unpack the words, and sort them."""
     owners = np.array([places[memory_id] for memory_id in _texts(row["with_words"], FIELD)], dtype=np.int32)
-    packed = np.frombuffer(row["terms"] or b"", dtype=_TERMS)
-    counts = _numbers(row["lengths"], ">i4") // _TERMS.itemsize
+    packed = np.frombuffer(row["terms"] or b"", dtype=ENTRY)
+    counts = _numbers(row["lengths"], ">i4") // ENTRY.itemsize
     lengths = np.zeros(len(places), dtype=np.int16)
     lengths[owners] = _numbers(row["words"], ">i2")
     native = packed["term"].astype(np.int64), packed["times"].astype(np.int16)

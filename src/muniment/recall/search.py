@@ -6,7 +6,6 @@ A scope of up to `MOST_SEEN` memories is read whole and ranked exactly. Of a lar
 index and the newest with each word of the query are ranked, and the recall's record keeps which they were.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,10 +15,11 @@ import numpy as np
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
+from muniment.database.packed_words import find_words
 from muniment.database.rows import open_memory
 from muniment.database.sealing import Vault
-from muniment.database.storage import NamedStatement, Row, Transaction
-from muniment.database.vectors import Vector, to_sql, unpacked
+from muniment.database.storage import Row, Transaction
+from muniment.database.vectors import Vector, similarities, to_sql
 from muniment.errors import EmbedderUnavailable
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder
 from muniment.language.instructions import visible_text
@@ -151,8 +151,6 @@ async def _link(tx: Transaction, vault: Vault, row: Row) -> tuple[str, str] | No
 
 # ---- search by a query ----
 
-# Up to so many memories are read with their vectors; for more the database computes the similarities.
-FEW = 2_000
 # The nearest memories that are ranked of a scope too large to be read.
 NEAREST = 200
 
@@ -186,7 +184,7 @@ class ParsedQuery:
         terms = [term_hash(key, word.term) for word in words] if key is not None else []
         return cls(query, words, terms, embedder, holder, vector)
 
-    def weighted_vector(self, rarities: Mapping[int, float]) -> Vector | None:
+    def weighted_vector(self, rarities: Sequence[float]) -> Vector | None:
         """Return the query's vector, rare words weighing more; None without known words or without the embedder.
 
         Only the built-in embedder weighs words, and is called here; any other has already been called (`vector`).
@@ -195,7 +193,7 @@ class ParsedQuery:
             return self.vector
         try:
             if self.terms:
-                found = self.embedder.aim([word.written for word in self.words], [rarities[one] for one in self.terms])
+                found = self.embedder.aim([word.written for word in self.words], rarities)
             else:
                 found = self.embedder.embed([visible_text(self.query)])
         except EmbedderUnavailable:
@@ -230,21 +228,21 @@ class Search:
             "recall.seen",
             **self._where_about(),
             most=self.request.most_seen,
-            few=FEW,
-            embedder=query.embedder.name if query.embedder is not None else None,
-            terms=query.terms,
+            embedder=self._embedder(),
             holder=query.holder,
         )
         if scope["size"] > self.request.most_seen:
             return await self._find_approximately()
-        read = _Read.whole(scope)
-        found = await self._rank(read, rules.rarities(query.terms, read.postings, read.seen.places))
+        contradictions: list[str] = scope["contradictions"] or []
+        sides: list[str] = [*(scope["existing"] or ()), *(scope["incoming"] or ())]
+        read = _Read.of(scope, query.terms, list(zip(contradictions * 2, sides, strict=True)))
+        found = await self._rank(read, rules.rarities(len(query.terms), read.postings, len(read.seen.ids)))
         return replace(found, holder_key=(scope["wrapped_key"], scope["key_version"]))
 
     async def _find_approximately(self) -> Found:
-        postings = await self._newest_with_words()
-        rarities = self._rarities(postings)
-        chosen = set(postings.ids)
+        newest = await self._newest_with_words()
+        rarities = self._rarities(newest)
+        chosen = {memory_id for ids in newest.values() for memory_id in ids}
         vector, embedder = self.query.weighted_vector(rarities), self.query.embedder
         if vector is not None and embedder is not None:
             by_index = embedder.name == BUILTIN_EMBEDDER
@@ -256,44 +254,41 @@ class Search:
             chosen |= {row["memory_id"] for row in rows}
         return await self._rank_some(sorted(chosen), rarities)
 
-    async def _newest_with_words(self) -> Postings:
-        """Read the postings of the newest memories with each word of the query."""
+    async def _newest_with_words(self) -> dict[int, list[str]]:
+        """Read the newest memories with each word of the query, by the word."""
         where = self.where | {"terms": self.query.terms, "count": MOST_COMMON}
-        return postings_of((await self.tx.rows("recall.rare", **where))[0])
+        return {row["term"]: row["memory_ids"] for row in await self.tx.rows("recall.rare", **where)}
 
-    def _rarities(self, postings: Postings) -> dict[int, float]:
-        count = Counter(postings.terms)
-        return {term: rules.rarity(self.request.most_seen, count[term]) for term in self.query.terms}
+    def _rarities(self, newest: Mapping[int, Sequence[str]]) -> list[float]:
+        return [rules.rarity(self.request.most_seen, len(newest.get(term, ()))) for term in self.query.terms]
 
-    async def _rank_some(self, candidates: list[str], rarities: dict[int, float]) -> Found:
+    async def _rank_some(self, candidates: list[str], rarities: list[float]) -> Found:
         """Rank these memories, as far as they are visible."""
-        some, postings, conflicts = await self.tx.gather(
-            ("recall.some", self._where_about() | {"memory_ids": candidates}),
-            ("recall.postings_of", {"terms": self.query.terms, "memory_ids": candidates}),
+        some, conflicts = await self.tx.gather(
+            ("recall.some", self._where_about() | {"memory_ids": candidates, "embedder": self._embedder()}),
             ("recall.conflicts", self.where | {"memory_ids": candidates}),
         )
         sides = [(row["contradiction_id"], row[side]) for row in conflicts for side in ("existing", "incoming")]
-        found = await self._rank(_Read(_seen(some[0]), postings_of(postings[0]), sides), rarities)
+        found = await self._rank(_Read.of(some[0], self.query.terms, sides), rarities)
         return replace(found, candidates=candidates)
 
-    async def _rank(self, read: "_Read", rarities: dict[int, float]) -> Found:
+    async def _rank(self, read: "_Read", rarities: list[float]) -> Found:
         vector, embedder, seen = self.query.weighted_vector(rarities), self.query.embedder, read.seen
-        reads: dict[str, NamedStatement] = {}
-        if vector is not None and embedder is not None and read.vectors is None and seen.ids:
-            near = {"aim": to_sql(vector), "embedder": embedder.name, "memory_ids": seen.ids}
-            reads["near"] = ("recall.similar", near)
+        of_decision: list[Row] = []
         if self.request.decision_key is not None:
-            reads["decision"] = ("recall.of_decision", {"decision_key": self.request.decision_key})
-        rows = dict(zip(reads, await self.tx.gather(*reads.values()), strict=True))
+            of_decision = await self.tx.rows("recall.of_decision", decision_key=self.request.decision_key)
         ranked = rules.rank(
             seen,
-            vector=read.similarities(vector) if read.vectors is not None else _similarities(seen, rows.get("near", [])),
-            words=rules.words_shared(read.postings, seen.places, rarities),
-            entity=self._entity(seen, rows.get("decision", [])),
+            vector=read.similarities(vector),
+            words=rules.words_shared(read.postings, len(seen.ids), rarities),
+            entity=self._entity(seen, of_decision),
             policy=self.pack.memory_layer.recall_policy,
             at=self.at,
         )
         return self.query.note_embedder(answer(self.request.limit, self.pack, seen, ranked, read.conflicts), vector)
+
+    def _embedder(self) -> str | None:
+        return self.query.embedder.name if self.query.embedder is not None else None
 
     def _where_about(self) -> dict[str, Any]:
         return self.where | {"about": [entity for entity, _ in self._entities()]}
@@ -312,30 +307,28 @@ class Search:
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read for ranking: memories, the postings of the query's words, the sides of open conflicts, vectors."""
+    """What was read for ranking: memories, where they have the query's words, the sides of open conflicts, vectors."""
 
     seen: Seen
     postings: Postings
     conflicts: list[tuple[str, str]]
-    vectors: Numbers | None = None
-    placed: Sequence[str] = ()
+    vectors: bytes
+    with_vector: Sequence[str]
 
     @classmethod
-    def whole(cls, scope: Row) -> "_Read":
-        """Read a whole scope, with its vectors where they were sent."""
-        contradictions: list[str] = scope["contradictions"] or []
-        sides: list[str] = [*(scope["existing"] or ()), *(scope["incoming"] or ())]
-        conflicts = list(zip(contradictions * 2, sides, strict=True))
-        vectors = unpacked(scope["vectors"] or b"", len(scope["placed"] or ())) if scope["size"] <= FEW else None
-        return cls(_seen(scope), postings_of(scope), conflicts, vectors, scope["placed"] or ())
+    def of(cls, row: Row, terms: Sequence[int], conflicts: list[tuple[str, str]]) -> "_Read":
+        """Read a row of packed columns; of the memories' words those of the query count."""
+        seen = _seen(row)
+        places = [seen.places[memory_id] for memory_id in row["with_words"] or ()]
+        postings = postings_of(row, places, terms)
+        return cls(seen, postings, conflicts, row["vectors"] or b"", row["with_vector"] or ())
 
     def similarities(self, vector: Vector | None) -> Numbers:
         """Return each memory's similarity to the query's vector; 0 for one without a vector."""
         near = np.zeros(len(self.seen.ids))
-        if vector is not None and self.vectors is not None and len(self.placed):
-            lengths = np.linalg.norm(self.vectors, axis=1)
-            places = [self.seen.places[memory_id] for memory_id in self.placed]
-            near[places] = self.vectors @ vector.astype(np.float64) / np.where(lengths > 0, lengths, 1)
+        if vector is not None:
+            places = [self.seen.places[memory_id] for memory_id in self.with_vector]
+            near[places] = similarities(self.vectors, len(places), vector)
         return near
 
 
@@ -368,15 +361,6 @@ def answer(
     return replace(found, scores=scores, working=seen.working.intersection(found.ids))
 
 
-def _similarities(seen: Seen, rows: list[Row]) -> Numbers:
-    vector = np.zeros(len(seen.ids))
-    for row in rows:
-        near = _numbers(row["similarity"], ">f8")
-        for memory_id, similarity in zip(row["memory_ids"] or (), near.tolist(), strict=True):
-            vector[seen.places[memory_id]] = similarity
-    return vector
-
-
 def _seen(row: Row) -> Seen:
     keyed: dict[tuple[str, str], list[tuple[str, bool]]] = {}
     columns = [row[name] or () for name in ("keyed", "entities", "predicates", "corrections")]
@@ -396,10 +380,11 @@ def _seen(row: Row) -> Seen:
     )
 
 
-def postings_of(row: Row) -> Postings:
-    """Read the postings columns of a row."""
-    times, words = _numbers(row["tf"], ">i2"), _numbers(row["words"], ">i2")
-    return Postings(row["terms"] or (), row["stand_in"] or (), times, words)
+def postings_of(row: Row, places: Sequence[int], terms: Sequence[int]) -> Postings:
+    """Find a query's words among those of the memories in a row of packed columns, which have these places."""
+    found = find_words(row["terms"] or b"", _numbers(row["sizes"], ">i4"), terms)
+    own = np.array(places, dtype=np.intp)[found.places]
+    return Postings(found.terms, own, found.times, _numbers(row["words"], ">i2")[found.places])
 
 
 def _numbers(packed: bytes | None, kind: str) -> Any:

@@ -14,6 +14,18 @@ CREATE TABLE memory_vectors (
 SELECT divide_by_tenant('memory_vectors', 'vector');
 SELECT key_between_partitions('memory_vectors', 'tenant_id, memory_id', 'memory_bodies', 'tenant_id, memory_id', 'ON DELETE CASCADE');
 
+-- The words of a promoted text, packed in one value (database/packed_words.py): of each the hash under the tenant's key, eight
+-- bytes, and how often it occurs, two. `words` is how many words the text has.
+CREATE TABLE memory_words (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  memory_id text COLLATE "C" NOT NULL,
+  words     smallint NOT NULL CHECK (words > 0),
+  terms     bytea NOT NULL CHECK (octet_length(terms) > 0 AND octet_length(terms) % 10 = 0),
+  PRIMARY KEY (tenant_id, memory_id)
+) PARTITION BY HASH (tenant_id);
+SELECT divide_by_tenant('memory_words', 'terms');
+SELECT key_between_partitions('memory_words', 'tenant_id, memory_id', 'memory_bodies', 'tenant_id, memory_id', 'ON DELETE CASCADE');
+
 -- Words of promoted texts, as hashes under the tenant's key.
 CREATE TABLE memory_terms (
   tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -119,7 +131,7 @@ CREATE INDEX compiles_by_recall ON compiles (tenant_id, recall_id);
 SELECT no_samples('recalls', 'query');
 
 -- Which rows a transaction sees and writes.
-SELECT rows_of_tenant('memory_vectors', 'memory_terms', 'memory_links', 'recalls', 'compiles');
+SELECT rows_of_tenant('memory_vectors', 'memory_words', 'memory_terms', 'memory_links', 'recalls', 'compiles');
 SELECT add_policy('embedders', 'tenant_read', 'SELECT');
 SELECT add_policy('embedders', 'tenant_add', 'INSERT');
 SELECT add_policy('embedders', 'complete_once', 'UPDATE', sees => 'completed_at IS NULL', writes => 'completed_at IS NOT NULL');
@@ -129,11 +141,11 @@ SELECT rows_of_transaction('index_rebuilds', 'tenant_rebuild');
 -- Who may do what.
 GRANT SELECT, INSERT ON index_rebuilds TO muniment_writer;
 GRANT SELECT ON index_rebuilds TO muniment_recall, muniment_auditor;
-GRANT SELECT, INSERT ON memory_vectors, memory_terms, memory_links TO muniment_writer;
+GRANT SELECT, INSERT ON memory_vectors, memory_words, memory_terms, memory_links TO muniment_writer;
 GRANT SELECT ON compiles TO muniment_writer, muniment_jobs;
 GRANT INSERT ON compiles TO muniment_recall;
-GRANT SELECT ON memory_vectors, memory_terms, memory_links, embedders TO muniment_recall;
-GRANT SELECT ON memory_vectors, memory_terms, memory_links, embedders, recalls, compiles TO muniment_auditor;
+GRANT SELECT ON memory_vectors, memory_words, memory_terms, memory_links, embedders TO muniment_recall;
+GRANT SELECT ON memory_vectors, memory_words, memory_terms, memory_links, embedders, recalls, compiles TO muniment_auditor;
 GRANT SELECT, INSERT, UPDATE (completed_at) ON embedders TO muniment_writer;
 GRANT SELECT (tenant_id, recall_id, result_ids) ON recalls TO muniment_writer, muniment_privacy, muniment_jobs;
 GRANT SELECT (tenant_id, seq), INSERT ON recalls TO muniment_recall;

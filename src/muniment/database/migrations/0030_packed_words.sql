@@ -1,0 +1,39 @@
+-- The words of a memory in one row instead of one row for each word (ADR 50).
+
+CREATE TABLE memory_words (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  memory_id text COLLATE "C" NOT NULL,
+  words     smallint NOT NULL CHECK (words > 0),
+  terms     bytea NOT NULL CHECK (octet_length(terms) > 0 AND octet_length(terms) % 10 = 0),
+  PRIMARY KEY (tenant_id, memory_id)
+) PARTITION BY HASH (tenant_id);
+DO $$
+BEGIN
+  FOR n IN 0..7 LOOP
+    EXECUTE format('CREATE TABLE memory_words_%s PARTITION OF memory_words FOR VALUES WITH (MODULUS 8, REMAINDER %s)', n, n);
+  END LOOP;
+END $$;
+-- Before there are rows: the planner keeps no samples of words.
+ALTER TABLE memory_words ALTER COLUMN terms SET STATISTICS 0;
+
+-- The same hashes, packed as database/packed_words.py does. The owner sees the rows meanwhile.
+ALTER TABLE memory_terms NO FORCE ROW LEVEL SECURITY;
+INSERT INTO memory_words (tenant_id, memory_id, words, terms)
+SELECT tenant_id, memory_id, max(words), string_agg(int8send(term) || int2send(tf), '' ORDER BY term)
+FROM memory_terms GROUP BY tenant_id, memory_id;
+ALTER TABLE memory_terms FORCE ROW LEVEL SECURITY;
+
+DO $$
+BEGIN
+  FOR n IN 0..7 LOOP
+    EXECUTE format('ALTER TABLE memory_bodies_%s NO FORCE ROW LEVEL SECURITY', n);
+    EXECUTE format('ALTER TABLE memory_words_%s ADD CONSTRAINT memory_words_tenant_id_memory_id_fkey'
+      ' FOREIGN KEY (tenant_id, memory_id) REFERENCES memory_bodies_%s (tenant_id, memory_id) ON DELETE CASCADE', n, n);
+    EXECUTE format('ALTER TABLE memory_bodies_%s FORCE ROW LEVEL SECURITY', n);
+    EXECUTE format('ALTER TABLE memory_words_%s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', n);
+  END LOOP;
+END $$;
+ALTER TABLE memory_words ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON memory_words USING (tenant_id = current_setting('muniment.tenant', true));
+GRANT SELECT, INSERT ON memory_words TO muniment_writer;
+GRANT SELECT ON memory_words TO muniment_recall, muniment_auditor;
