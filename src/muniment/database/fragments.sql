@@ -125,13 +125,14 @@ array_agg(alias.memory_id) AS memory_ids, string_agg(float8send(alias.priority),
 
 -- name: index_columns
 -- Memories as columns for the index in the process: names joined by separators, numbers and vectors packed. The profile
--- is what filters compare, apart from times.
+-- is what filters compare, apart from times; the predicate is part of it only where a consent decides.
 SELECT (SELECT size FROM size) AS size, columns.*, vectors.*, words.*
 FROM (
   SELECT string_agg(alias.memory_id, chr(31)) AS memory_ids,
-    string_agg(coalesce(alias.entity, ''), chr(31)) AS entities,
+    string_agg(coalesce(alias.entity, ''), chr(31)) AS entities, string_agg(coalesce(alias.predicate, ''), chr(31)) AS predicates,
     string_agg(concat_ws(chr(31), alias.tier, alias.class, alias.classification, alias.session_id, alias.workflow_id, alias.intent_id,
-      coalesce(alias.predicate, ''), coalesce(alias.consent_root, ''), coalesce(alias.qualifiers::text, '')), chr(30)) AS profiles,
+      CASE WHEN alias.consent_root IS NULL THEN '' ELSE coalesce(alias.predicate, '') END, coalesce(alias.consent_root, ''),
+      coalesce(alias.qualifiers::text, '')), chr(30)) AS profiles,
     string_agg(float8send(alias.priority), '') AS priority, string_agg(float8send(alias.confidence), '') AS confidence,
     string_agg(int8send(alias.born_seq), '') AS born_seq,
     string_agg(int8send((extract(epoch FROM alias.promoted_at) * 1000000)::int8), '') AS promoted_at,

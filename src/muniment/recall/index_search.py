@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.model.fields import Tier
 from muniment.pack import Pack
 from muniment.recall import rules
 from muniment.recall.half_precision import ERROR, exact_dots, fast_dots
@@ -55,6 +54,10 @@ class IndexSearch:
     def _picks(self, part: Part) -> Iterable["_Pick"]:
         allowed = _ConsentCheck(part.consents, self.view.sensitive, self.at)
         now = _microseconds(self.at)
+        fresh_since: dict[str, int] = {
+            tier: _microseconds(since) if since is not None else np.iinfo(np.int64).min
+            for tier, since in self.view.fresh_since.items()
+        }
         hidden = [memory_id for memory_id, said in part.required if not _says(self.view.qualifiers, said)]
         for block in part.blocks:
             profiles = block.distinct
@@ -62,10 +65,9 @@ class IndexSearch:
             mask = block.live & (block.expires_at > now)
             if not passes.all():
                 mask &= passes[block.profiles.rows]
-            since = [self.view.fresh_since[_tier(one)] for one in profiles]
-            if any(one is not None for one in since):
-                earliest = [_microseconds(one) if one is not None else np.iinfo(np.int64).min for one in since]
-                mask &= block.promoted_at >= np.array(earliest, dtype=np.int64)[block.profiles.rows]
+            if any(self.view.fresh_since.values()):
+                earliest = np.array([fresh_since[one.tier] for one in profiles], dtype=np.int64)
+                mask &= block.promoted_at >= earliest[block.profiles.rows]
             for memory_id in hidden:
                 if (row := block.places.get(memory_id)) is not None:
                     mask[row] = False
@@ -199,8 +201,10 @@ class IndexSearch:
         near = dict(closeness(self.request.entities, self.query.query))
         found: list[Numbers] = []
         for pick in picks:
-            about = np.array([near.get(entity, 0.0) for entity in pick.block.entities.values])
-            rows = about[pick.block.entities.rows[pick.rows]] if near else np.zeros(len(pick.rows))
+            rows = np.zeros(len(pick.rows))
+            if near:
+                about = np.array([near.get(entity, 0.0) for entity in pick.block.entities.values])
+                rows = about[pick.block.entities.rows[pick.rows]]
             if self.request.decision_key is not None:
                 for memory_id in pick.part.decisions.get(self.request.decision_key, ()):
                     row = pick.block.places.get(memory_id)
@@ -244,10 +248,10 @@ class _Pick:
 
     @property
     def working(self) -> list[str]:
-        codes = {code for code, one in enumerate(self.block.distinct) if one.tier == "working"}
-        if not codes:
+        if not len(self.block.working):
             return []
-        return [self.block.ids[row] for row in self.rows if self.block.profiles.rows[row] in codes]
+        among = np.isin(self.block.profiles.rows[self.rows], self.block.working)
+        return [self.block.ids[row] for row in self.rows[among]]
 
 
 @dataclass(frozen=True)
@@ -292,28 +296,28 @@ def _keyed(
     """Return the memories on the key of a correction, by key; all of them are kept for ranking."""
     keys: set[tuple[str, str]] = set()
     for pick in picks:
-        codes = [code for code, one in enumerate(pick.block.distinct) if one.write_class == "correction"]
-        if codes:
-            for row in pick.rows[np.isin(pick.block.profiles.rows[pick.rows], codes)]:
-                keys.add(_key_of(pick.block, row))
+        if len(pick.block.corrections):
+            for row in pick.rows[np.isin(pick.block.profiles.rows[pick.rows], pick.block.corrections)]:
+                keys.add(_key_of(pick.block, int(row)))
     keys = {key for key in keys if all(key)}
     found: dict[tuple[str, str], list[tuple[str, bool]]] = {}
     if not keys:
         return found
+    entities = {entity for entity, _ in keys}
     for pick, keep in zip(picks, kept, strict=True):
-        among = np.array([any(entity == one for one, _ in keys) for entity in pick.block.entities.values])
-        for place in np.flatnonzero(among[pick.block.entities.rows[pick.rows]]):
-            row = pick.rows[place]
-            key = _key_of(pick.block, row)
-            if key in keys:
+        block = pick.block
+        among = np.array([entity in entities for entity in block.entities.values], dtype=np.bool_)
+        for place in np.flatnonzero(among[block.entities.rows[pick.rows]]).tolist():
+            row = int(pick.rows[place])
+            if (key := _key_of(block, row)) in keys:
                 keep[place] = True
-                is_correction = pick.block.distinct[pick.block.profiles.rows[row]].write_class == "correction"
-                found.setdefault(key, []).append((pick.block.ids[row], is_correction))
+                is_correction = bool(block.profiles.rows[row] in block.corrections)
+                found.setdefault(key, []).append((block.ids[row], is_correction))
     return found
 
 
-def _key_of(block: Block, row: Any) -> tuple[str, str]:
-    return block.entities.values[block.entities.rows[row]], block.distinct[block.profiles.rows[row]].predicate
+def _key_of(block: Block, row: int) -> tuple[str, str]:
+    return block.entities.of_row(row), block.predicates.of_row(row)
 
 
 def _exact_similarity(pick: _Pick, aim: Numbers | None) -> Numbers:
@@ -342,8 +346,3 @@ def _says(qualifiers: Mapping[str, str], required: Mapping[str, str]) -> bool:
 
 def _microseconds(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(microseconds=1)
-
-
-def _tier(profile: Profile) -> Tier:
-    tier: Any = profile.tier
-    return tier

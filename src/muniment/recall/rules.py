@@ -241,7 +241,7 @@ _SATURATION, _LENGTH, _USUAL = 0.9, 0.4, 12.0
 # The most that one word can count.
 MOST_FREQUENCY = _SATURATION + 1
 # Beyond these a word is as common, and a scope as large, as it can be.
-MOST_SEEN, MOST_COMMON = 20_000, 1_000
+MOST_SEEN, MOST_COMMON = 100_000, 1_000
 _DIGITS = 6
 PARTS = ("vector", "words", "priority", "recency", "confidence", "intent", "entity")
 

@@ -22,7 +22,10 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Profile:
-    """What the filters compare of a memory, apart from times; many memories share one."""
+    """What the filters compare of a memory, apart from times; many memories share one.
+
+    The predicate is empty where no consent decides.
+    """
 
     tier: str
     write_class: str
@@ -56,6 +59,10 @@ class Codes:
         known: dict[str, int] = {}
         rows = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)
         return cls(list(known), rows)
+
+    def of_row(self, row: int) -> str:
+        """Return the text of a row."""
+        return self.values[int(self.rows[row])]
 
     @classmethod
     def join(cls, parts: Sequence[tuple["Codes", Rows]]) -> "Codes":
@@ -106,6 +113,7 @@ class Block:
     ids: list[str]
     places: Mapping[str, int]
     entities: Codes
+    predicates: Codes
     profiles: Codes
     priority: NDArray[np.float64]
     confidence: NDArray[np.float64]
@@ -126,11 +134,21 @@ class Block:
         """The distinct profiles, by their codes."""
         return [Profile.parse(written) for written in self.profiles.values]
 
+    @cached_property
+    def corrections(self) -> Rows:
+        """The codes of the profiles of corrections."""
+        return np.flatnonzero([one.write_class == "correction" for one in self.distinct])
+
+    @cached_property
+    def working(self) -> Rows:
+        """The codes of the profiles of the working tier."""
+        return np.flatnonzero([one.tier == "working" for one in self.distinct])
+
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
         numbers = (self.priority, self.confidence, self.born_seq, self.promoted_at, self.expires_at, self.norms)
-        codes = (self.entities.rows, self.profiles.rows, self.live, self.vectors)
+        codes = (self.entities.rows, self.predicates.rows, self.profiles.rows, self.live, self.vectors)
         words = (self.words.terms, self.words.rows, self.words.times, self.words.lengths)
         return sum(one.nbytes for one in (*numbers, *codes, *words)) + 200 * len(self.ids) + 4096
 
@@ -160,6 +178,7 @@ def read_block(row: Row, dimensions: int) -> Block:
         ids=ids,
         places=places,
         entities=Codes.of((row["entities"] or "").split(FIELD) if ids else ()),
+        predicates=Codes.of((row["predicates"] or "").split(FIELD) if ids else ()),
         profiles=Codes.of(_texts(row["profiles"], RECORD)),
         priority=_numbers(row["priority"], ">f8"),
         confidence=_numbers(row["confidence"], ">f8"),
@@ -171,7 +190,7 @@ def read_block(row: Row, dimensions: int) -> Block:
         words=_words(row, places),
         live=np.ones(len(ids), dtype=np.bool_),
     )
-    if not len(ids) == len(places) == len(block.profiles.rows) == len(block.entities.rows) == len(block.expires_at):
+    if not len(ids) == len(places) == len(block.profiles.rows) == len(block.predicates.rows) == len(block.expires_at):
         raise ValueError("the columns of the index have different lengths")
     return block
 
@@ -188,6 +207,7 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
         ids=ids,
         places={memory_id: place for place, memory_id in enumerate(ids)},
         entities=Codes.join([(block.entities, rows) for block, rows in parts]),
+        predicates=Codes.join([(block.predicates, rows) for block, rows in parts]),
         profiles=Codes.join([(block.profiles, rows) for block, rows in parts]),
         words=_join_words(parts),
         live=np.ones(len(ids), dtype=np.bool_),

@@ -273,7 +273,7 @@ class Search:
         return replace(found, candidates=candidates)
 
     async def _rank(self, read: "_Read", rarities: list[float]) -> Found:
-        vector, embedder, seen = self.query.weighted_vector(rarities), self.query.embedder, read.seen
+        vector, seen = self.query.weighted_vector(rarities), read.seen
         of_decision: list[Row] = []
         if self.request.decision_key is not None:
             of_decision = await self.tx.rows("recall.of_decision", decision_key=self.request.decision_key)
