@@ -20,8 +20,9 @@ from muniment.recall.scope_part import (
     whole_statement,
 )
 
-# What the index of a process may hold in bytes, and the share of it that one tenant may hold.
-DEFAULT_BYTES = 256 * 1024 * 1024
+# What the index of a process may hold in bytes, and the share of it that one tenant may hold: 100,000 memories of the
+# built-in embedder take about 105 MB.
+DEFAULT_BYTES = 512 * 1024 * 1024
 _TENANT_SHARE = 4
 # A part that was not used for so long is dropped.
 IDLE_SECONDS = 900.0
@@ -81,7 +82,7 @@ class ScopeIndexes:
     counts: Counts = field(default_factory=Counts)
     _parts: OrderedDict[PartKey, Part] = field(default_factory=OrderedDict[PartKey, Part])
     _used_at: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
-    # Scopes with more memories than are ranked exactly: when that was found.
+    # Scopes that are too large to be held: when that was found.
     _too_large: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
 
     def held(self, tenant_id: str, users: Sequence[str], embedder: str | None) -> Scope | None:
@@ -214,13 +215,14 @@ class ScopeIndexes:
                 total -= sizes[key]
                 by_tenant[key[0]] -= sizes[key]
                 self._drop(key)
-        # A scope that alone is over the limit is used for this recall, and not kept.
+        # A scope that alone is over the limit is used for this recall, and not read again soon.
         for key in used & set(self._parts):
             if by_tenant[key[0]] > self.limit // _TENANT_SHARE or total > self.limit:
                 total -= sizes[key]
                 by_tenant[key[0]] -= sizes[key]
                 self._parts.pop(key)
                 self._used_at.pop(key)
+                self._too_large[key] = now
 
     def _drop(self, key: PartKey) -> None:
         part = self._parts.pop(key, None)
