@@ -298,9 +298,7 @@ def test_what_was_used_longest_ago_gives_way(fabric: Fabric, people: People) -> 
 
 
 @pytest.mark.rule("ISO-1")
-def test_two_tenants_with_equal_users_have_scopes_of_their_own(
-    fabric: Fabric, people: People, others: People
-) -> None:
+def test_two_tenants_with_equal_users_have_scopes_of_their_own(fabric: Fabric, people: People, others: People) -> None:
     mine, theirs = promoted(fabric, people), promoted(fabric, others, "phone")
     for _ in range(2):
         assert [one.id for one in fabric.recall(people.run(), QUERY).records] == [mine]

@@ -71,7 +71,7 @@ class Scope:
             if one.existing in chosen or one.incoming in chosen
         }
         checks = {"visible_seq": self.number.seq, "mark": self.number.mark, "contradictions": sorted(touched)}
-        return "scope_index.record", values | checks
+        return "scopes.record", values | checks
 
 
 @dataclass
@@ -112,7 +112,7 @@ class ScopeIndexes:
         bases = [self._parts.get(key) for key in keys]
         before = [part.number if part is not None else None for part in bases]
         reads = [self._reads(user_id, part, embedder) for user_id, part in zip(users, bases, strict=True)]
-        numbers, *replies = await tx.gather(("scope_index.number", {}), *(one for part in reads for one in part))
+        numbers, *replies = await tx.gather(("scopes.number", {}), *(one for part in reads for one in part))
         if not numbers:
             return None
         number, pack = VisibilityNumber(numbers[0]["visible_seq"], numbers[0]["mark"]), numbers[0]["pack"]
@@ -136,8 +136,8 @@ class ScopeIndexes:
     def _reads(self, user_id: str, part: Part | None, embedder: str | None) -> list[NamedStatement]:
         if part is None:
             return [whole_statement(user_id, embedder, MOST_SEEN), around_statement(user_id)]
-        mark: NamedStatement = ("scope_index.tick_mark", {"visible_seq": part.number.seq})
-        ended: NamedStatement = ("scope_index.ended", {"after": part.number.seq})
+        mark: NamedStatement = ("scopes.tick_mark", {"visible_seq": part.number.seq})
+        ended: NamedStatement = ("scopes.ended", {"after": part.number.seq})
         return [since_statement(part, _MOST_CHANGES), around_statement(user_id), ended, mark]
 
     def _brought_up_to_date(
