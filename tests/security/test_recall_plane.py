@@ -1,5 +1,6 @@
 """Recall under attack: hidden memories change nothing that a caller sees, and are nowhere in plain text."""
 
+import hmac
 from collections.abc import Callable
 from datetime import timedelta
 from hashlib import blake2b, md5, sha1, sha256, sha512
@@ -11,6 +12,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from muniment import Fabric, RunContext
+from muniment.database.sealing import SubjectKey
 from muniment.errors import MunimentError
 from muniment.recall.recall import dependencies, find
 from muniment.recall.rules import view_of
@@ -405,6 +407,13 @@ def test_a_word_is_kept_as_a_hash_that_only_its_tenants_key_makes(
         for word in (CANARY, CANARY.lower(), "quittengele", "quittengelee", "5", "januari", "january", "2026")
     }
     assert not plain & (terms[0] | terms[1])
+
+
+def test_a_keyed_hash_is_the_same_however_many_were_made_before() -> None:
+    """Stored words and marks are found by it: it never changes."""
+    key = SubjectKey("acme", "*", bytes(range(32)))
+    for content in (b"", b"term\0tea", b"x" * 1000, b"term\0tea"):
+        assert key.digest(content) == hmac.digest(bytes(range(32)), b"muniment/digest\0" + content, "sha256")
 
 
 @pytest.mark.rule("ERA-1", "ERA-3")
