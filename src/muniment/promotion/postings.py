@@ -25,13 +25,17 @@ AT_ONCE = 1000
 async def keep(context: FabricContext, address: Address, tenant_id: str) -> int:
     """Write the postings that a large tenant lacks, or drop those of one that is no longer large.
 
-    Returns for how many memories. Safe to run twice, at once, or to be killed: each part is one transaction.
+    Returns for how many memories they were written. Safe to run twice, at once, or to be killed: each part is one
+    transaction.
     """
     async with context.transaction(tenant_id, "recall") as tx:
         row = await tx.row("indexing.postings", most=vector_index.MADE_ABOVE + 1)
     assert row is not None
-    if row["memories"] < vector_index.DROPPED_BELOW if row["made"] else row["memories"] <= vector_index.MADE_ABOVE:
-        return await _drop(context, address, tenant_id) if row["made"] else 0
+    if row["made"] and row["memories"] < vector_index.DROPPED_BELOW:
+        await _drop(context, address, tenant_id)
+        return 0
+    if not row["made"] and row["memories"] <= vector_index.MADE_ABOVE:
+        return 0
     done = 0
     while True:
         async with as_owner(address, tenant_id, context.now()) as tx:
@@ -51,8 +55,8 @@ async def write(tx: Transaction, rows: Iterable[Row]) -> None:
     await tx.insert_many("indexing.add_postings", entries)
 
 
-async def _drop(context: FabricContext, address: Address, tenant_id: str) -> int:
+async def _drop(context: FabricContext, address: Address, tenant_id: str) -> None:
     async with as_owner(address, tenant_id, context.now()) as tx:
         await cursors.lock(tx, CURSOR)
         await tx.do("indexing.drop_postings")
-        return await tx.do("indexing.close_postings")
+        await tx.do("indexing.close_postings")
