@@ -74,13 +74,23 @@ async def used_lately(tx: Transaction, memory_ids: list[str]) -> dict[str, dict[
 
 
 async def events_at(tx: Transaction, seqs: set[int], about: set[str]) -> tuple[Event, ...]:
-    """The events of those transactions, without those of other memories and proposals in the same transactions."""
+    """The events of those transactions, without what they say of other things than those with these ids."""
     found = [event_of(row) for row in await tx.rows("audit.events_of", seqs=sorted(seqs))]
-    return tuple(
-        event
-        for event in found
-        if {event.data[name] for name in ("memory_id", "proposal_id") if event.data.get(name) is not None} <= about
-    )
+    items = [item for event in found for item in event.items]
+    # What ends a contradiction names neither side of it.
+    known = about | {
+        item["contradiction_id"] for item in items if item.get("proposal_id") in about and "existing" in item
+    }
+
+    def is_wanted(item: dict[str, Any]) -> bool:
+        named = _named(item, "memory_id", "proposal_id") or _named(item, "contradiction_id", "capture_id")
+        return named <= known
+
+    return tuple(event for one in found if (event := one.only(is_wanted)) is not None)
+
+
+def _named(item: dict[str, Any], *fields: str) -> set[str]:
+    return {item[name] for name in fields if item.get(name) is not None}
 
 
 async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:
@@ -91,7 +101,10 @@ async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:
 async def events_found(
     tx: Transaction, after: int, limit: int, *, types: Sequence[str] | None, about: str | None, latest: bool
 ) -> list[Event]:
-    """Events of some types, or that name an id; with `latest` the latest first, from before `after`."""
+    """Events of some types, or that name an id; with `latest` the latest first, from before `after`.
+
+    Of an event with several items those that name the id are returned.
+    """
     wanted: dict[str, Any] = {"types": types, "about": None, "count": limit}
     before = after or LATEST
     if about is not None:
@@ -103,8 +116,10 @@ async def events_found(
         place = {"after": 0, "before": before} if latest else {"after": after, "before": LATEST}
         wanted |= {"about": to_json(about), "made": start, "latest": latest, **place}
         rows = await tx.rows("audit.events_about", **wanted)
-        rows = rows[::-1] if latest else rows
-    elif latest:
+        named = [event_of(row).only(lambda item: wanted["about"] in to_json(item)) for row in rows]
+        events = [event for event in named if event is not None]
+        return events[::-1] if latest else events
+    if latest:
         rows = await tx.rows("audit.latest_events", **wanted, before=before)
     else:
         rows = await tx.rows("audit.events_found", **wanted, after=after)
