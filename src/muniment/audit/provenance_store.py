@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from anyio.lowlevel import checkpoint
 from pydantic_core import to_json
 
 from muniment.database.rows import candidate_of, event_of, memory_of, open_contents
 from muniment.database.sealing import Vault
-from muniment.database.storage import LATEST, Transaction
+from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import NotFound
 from muniment.model.candidate import Candidate
 from muniment.model.events import Event
@@ -17,6 +18,8 @@ from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Recalled
 
 RECALLS_SHOWN = 100
+# Bytes of an event that takes long to decode.
+LONG = 10_000
 # Of each kind, in the event of one retraction.
 USES_NAMED = 100
 
@@ -95,7 +98,7 @@ def _named(item: dict[str, Any], *fields: str) -> set[str]:
 
 async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:
     """The tenant's log after a sequence number."""
-    return [event_of(row) for row in await tx.rows("audit.events", after=after, count=limit)]
+    return await _decoded(await tx.rows("audit.events", after=after, count=limit))
 
 
 async def events_found(
@@ -115,12 +118,22 @@ async def events_found(
             start = row["seq"] or 0 if row is not None else 0
         place = {"after": 0, "before": before} if latest else {"after": after, "before": LATEST}
         wanted |= {"about": to_json(about), "made": start, "latest": latest, **place}
-        rows = await tx.rows("audit.events_about", **wanted)
-        named = [event_of(row).only(lambda item: wanted["about"] in to_json(item)) for row in rows]
+        found = await _decoded(await tx.rows("audit.events_about", **wanted))
+        named = [one.only(lambda item: wanted["about"] in to_json(item)) for one in found]
         events = [event for event in named if event is not None]
         return events[::-1] if latest else events
     if latest:
         rows = await tx.rows("audit.latest_events", **wanted, before=before)
     else:
         rows = await tx.rows("audit.events_found", **wanted, after=after)
-    return [event_of(row) for row in rows]
+    return await _decoded(rows)
+
+
+async def _decoded(rows: Sequence[Row]) -> list[Event]:
+    """The events of rows; other tasks run meanwhile, since a page of batches has many megabytes."""
+    events: list[Event] = []
+    for row in rows:
+        events.append(event_of(row))
+        if len(row["body"]) > LONG:
+            await checkpoint()
+    return events
