@@ -78,10 +78,10 @@ def run_worker(fabric: Fabric, tenant_id: str) -> int:
 
 
 def event_data(fabric: Fabric, people: People, kind: str) -> list[dict[str, Any]]:
-    """Return the data of the events of that type, in their order."""
+    """Return the items of the events of that type, in their order."""
     found: list[dict[str, Any]] = []
     after = 0
     while page := fabric.events(people.auditor, after=after, limit=200):
-        found += [event.data for event in page if event.type == f"memory.{kind}"]
+        found += [item for event in page if event.type == f"memory.{kind}" for item in event.items]
         after = page[-1].seq
     return found

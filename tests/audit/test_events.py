@@ -70,17 +70,12 @@ def steps(fabric: Fabric, people: People) -> list[Step]:
             lambda _: proposed(
                 fabric, people.author, **FACT | {"value": "water"}, write_class="correction", user_id="cust_1"
             ),
-            ["captured", "proposed", "contradiction", "contradiction"],
+            ["captured", "proposed", "contradiction"],
         ),
         (
             "correct",
             lambda got: queue.approve(reviewer, got["correction"].proposal_id),
-            [
-                *["reviewed", "promoted"],
-                *["retracted", "contradiction_resolved", "contradiction_resolved"],
-                *["retracted", "contradiction_resolved"],
-                "correction",
-            ],
+            ["reviewed", "promoted", "retracted", "contradiction_resolved", "correction"],
         ),
         ("retract", lambda got: fabric.retract(reviewer, got["correct"].memory_id, reason="wrong"), ["retracted"]),
         ("waiting", lambda _: proposed(fabric, run, **FACT | {"value": "beer"}), ["captured", "proposed"]),
@@ -159,7 +154,7 @@ def test_reading_changes_nothing(fabric: Fabric, people: People) -> None:
 
 
 @pytest.mark.rule("AUD-1", "EVT-1")
-@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+@pytest.mark.parametrize("limit", [1, 2])
 def test_a_log_read_page_by_page_loses_nothing_of_a_transaction(fabric: Fabric, people: People, limit: int) -> None:
     fabric.capture_many(people.run(), [MESSAGE | {"kind": "statement", "text": f"s{n}"} for n in range(9)])
     fabric.consolidate(people.tenant_id)

@@ -18,6 +18,7 @@ from muniment.pack import builtin_pack, load_pack
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser, words
 from tests.interfaces.http import RunningServer
+from tests.recall.batches import promoted_together
 from tests.stories import promoted, run_job
 
 HOSTILE = "<script>alert(1)</script>\u202e" + "W" * 300
@@ -56,6 +57,17 @@ def test_the_log_is_read_latest_first_by_type_actor_and_id(
     assert "No matches" in auditor.get("audit", about="pm_nothing")
     auditor.get("audit", 422, type="memory.nonsense")
     auditor.get("audit", 400, about="x" * 2000)
+
+
+@pytest.mark.rule("AUD-1")
+def test_of_an_event_with_many_items_the_first_are_shown(
+    auditor: Browser, http_server: RunningServer, people: People
+) -> None:
+    first, *_, last = promoted_together(http_server.local, people)
+    page = auditor.get("audit", type="memory.promoted")
+    assert kinds(page) == ["promoted"]
+    assert first in page and last not in page and "and 3 more" in words(page)
+    assert last in auditor.get("audit", about=last)
 
 
 def test_a_time_in_an_event_is_shown_like_any_other_and_other_texts_stay_as_they_are() -> None:
@@ -211,13 +223,21 @@ def test_archives_are_listed_and_looked_at(server: TestServer, database: str, pe
 def test_hundreds_of_events_of_one_transaction_are_counted_and_shown_on_request(
     auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
-    said = [{"kind": "statement", "text": f"parcel {n} is late", "classification": "INTERNAL"} for n in range(120)]
-    http_server.local.capture_many(people.service, said)
-    http_server.local.consolidate(people.tenant_id)
-    page = auditor.get("audit", type="memory.proposed")
+    local = http_server.local
+    opened = local._fabric._opened
+    assert opened is not None
+
+    async def many() -> None:
+        async with opened.context.transaction(people.tenant_id, "writer") as tx:
+            for n in range(120):
+                tx.emit("memory.sla_breached", f"actor_{n}", proposal_id=f"mwp_{n}")
+
+    promoted(local, people)
+    local._portal.call(many)
+    page = auditor.get("audit", type="memory.sla_breached")
     assert page.count("data-event=") == 75
     assert 'data-left="45"' in page
-    assert auditor.get("audit", type="memory.proposed", whole="yes").count("data-event=") == 120
+    assert auditor.get("audit", type="memory.sla_breached", whole="yes").count("data-event=") == 120
 
 
 @pytest.mark.rule("AUD-1")

@@ -3,12 +3,16 @@
 import json
 import subprocess
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from muniment.cli.output import Screen
+from muniment.cli.views import draw_event
+from muniment.model.events import Event
 from tests.interfaces.command import MUNIMENT, Terminal, run
 
 
@@ -112,3 +116,14 @@ def test_the_log_is_followed_as_cloud_events_one_a_line(terminal: Terminal, home
     assert process.returncode == 143
     assert seen[:-1] == whole
     assert seen[-1]["type"] == "memory.captured"
+
+
+@pytest.mark.rule("AUD-1")
+def test_of_an_event_with_many_items_the_first_are_printed() -> None:
+    items = [{"memory_id": f"pm_{n}", "tier": "semantic", "superseded_by": None} for n in range(7)]
+    fields = {"event_id": "evt_1", "tenant_id": "acme", "seq": 4, "n": 0, "type": "memory.promoted", "actor": "boris"}
+    event = Event.model_validate({**fields, "at": "2026-01-05T09:00:00Z", "data": {"items": items}})
+    out = StringIO()
+    draw_event(Screen(out), event)
+    lines = [line.strip() for line in out.getvalue().splitlines()]
+    assert lines[1:] == [*(f"memory_id=pm_{n}  tier=semantic" for n in range(5)), "and 2 more"]

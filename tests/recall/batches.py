@@ -21,6 +21,27 @@ def waiting(fabric: Fabric, people: People, *facts: dict[str, Any]) -> list[str]
     return ids
 
 
+TEXTS = (
+    "The office in Lisbon opens at nine.",
+    "Invoices are sent as PDF files.",
+    "Maria repairs the coffee machine.",
+    "Parking behind building four is free.",
+    "The quarterly report needs two signatures.",
+    "Dogs are welcome on the ground floor.",
+    "Backups run every night before midnight.",
+    "Spare keys hang in the porter's lodge.",
+)
+
+
+def promoted_together(fabric: Fabric, people: People, count: int = len(TEXTS)) -> list[str]:
+    """Statements captured, consolidated and approved, each in one transaction; the ids of their memories."""
+    items = [{"kind": "statement", "classification": "INTERNAL", "text": text} for text in TEXTS[:count]]
+    fabric.capture_many(people.service, items)
+    proposals = fabric.consolidate(people.tenant_id).proposals
+    done = fabric.queue.approve_many(people.reviewer, proposals)
+    return [one.memory_id for one in done if one.memory_id is not None]
+
+
 def approve_all(fabric: Fabric, reviewer: Principal, ids: Sequence[str], note: str | None = None) -> Sequence[Outcome]:
     """Approve all of them, also what is not ordinary."""
     acknowledge = dict.fromkeys(ids, "looked at")

@@ -148,7 +148,7 @@ def one_by_one(fabric: Fabric, people: People, ids: Sequence[str]) -> list[str |
 def world(fabric: Fabric, people: People) -> dict[str, Any]:
     """What can be seen of a tenant, without ids."""
     answer = fabric.recall(people.run())
-    events = Counter(event.type for event in fabric.events(people.auditor, limit=1000))
+    events = Counter(event.type for event in fabric.events(people.auditor, limit=1000) for _ in event.items)
     return {
         "plain": sorted(record.text for record in answer.records),
         "low": sorted(record.text for record in answer.low_confidence),

@@ -207,7 +207,7 @@ def shown(fabric: Fabric, people: People) -> Iterator[str]:
         yield fabric.explain(people.auditor, memory_id=one.memory_id, run=people.run(USER)).model_dump_json()
     for event in fabric.events(people.auditor, limit=1000):
         yield event.model_dump_json()
-        if proposal_id := event.data.get("proposal_id"):
+        for proposal_id in {item["proposal_id"] for item in event.items if "proposal_id" in item}:
             yield fabric.queue.get(people.reviewer, str(proposal_id)).model_dump_json()
             with suppress(MunimentError):
                 yield fabric.queue.evidence(people.reviewer, str(proposal_id)).model_dump_json()

@@ -242,7 +242,7 @@ async def _checked(context: FabricContext, tenant_id: str, row: Row) -> list[Arc
         )
 
     found: list[ArchiveProblem] = []
-    if not any(told.items() <= event.data.items() for event in events):
+    if not any(told.items() <= item.items() for event in events for item in event.items):
         found.append(problem("unrecorded", "the log speaks of no file with this digest"))
     if len(index) != now["captures"]:
         found.append(problem("not_in_index", f"the index has {len(index)} of {now['captures']} captures"))

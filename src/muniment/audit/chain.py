@@ -18,6 +18,8 @@ from muniment.errors import NotFound
 from muniment.model.chain import Head
 
 AT_ONCE = 1024
+# A batch ends after the event with which it has so many bytes: `verify` reads several batches at once.
+BYTES = 1_000_000
 START: Place = (0, -1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -53,7 +55,7 @@ async def seal(tx: Transaction, key: ChainKey, count: int = AT_ONCE, sweep: Swee
         last = await tx.row("chain.last")
         after: Place | None = (last["last_seq"], last["last_n"]) if last is not None else None
         seq, n = after or START
-        events = [sealable(row) for row in await tx.rows("chain.events_after", seq=seq, n=n, count=count)]
+        events = [sealable(row) for row in await tx.rows("chain.events_after", seq=seq, n=n, count=count, bytes=BYTES)]
         if sweep is not None and (last is None or last["number"] != sweep.after):
             sweep = None  # Another sealer was first: it may have listed these rows.
         if not events and (sweep is None or after is None):

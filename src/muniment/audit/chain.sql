@@ -8,10 +8,12 @@ SELECT number, hash, last_seq, last_n FROM chain_batches WHERE tenant_id = :tena
 SELECT number, hash, seal, last_seq FROM chain_batches WHERE tenant_id = :tenant_id AND number = :number
 
 -- name: events_after
--- Events in the order of the chain, after a place (seq, n).
+-- Events in the order of the chain, after a place (seq, n): at most so many, and no more after so many bytes.
 -- results: binary
-SELECT seq, n, event_id, type, {microseconds events} AS at, actor, body, rows FROM events
-WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int) ORDER BY seq, n LIMIT :count
+SELECT e.seq, e.n, e.event_id, e.type, {microseconds e} AS at, e.actor, e.body, e.rows FROM (
+  SELECT *, sum(length(body) + coalesce(length(rows), 0)) OVER (ORDER BY seq, n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM events
+  WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int) ORDER BY seq, n LIMIT :count) e
+WHERE coalesce(e.before, 0) < :bytes::bigint ORDER BY e.seq, e.n
 
 -- name: events_until
 -- The same, up to a place.

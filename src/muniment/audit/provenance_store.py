@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from anyio.lowlevel import checkpoint
 from pydantic_core import to_json
 
 from muniment.database.rows import candidate_of, event_of, memory_of, open_contents
 from muniment.database.sealing import Vault
-from muniment.database.storage import LATEST, Transaction
+from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import NotFound
 from muniment.model.candidate import Candidate
 from muniment.model.events import Event
@@ -17,6 +18,8 @@ from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Recalled
 
 RECALLS_SHOWN = 100
+# Bytes of an event that takes long to decode.
+LONG = 10_000
 # Of each kind, in the event of one retraction.
 USES_NAMED = 100
 
@@ -74,24 +77,37 @@ async def used_lately(tx: Transaction, memory_ids: list[str]) -> dict[str, dict[
 
 
 async def events_at(tx: Transaction, seqs: set[int], about: set[str]) -> tuple[Event, ...]:
-    """The events of those transactions, without those of other memories and proposals in the same transactions."""
+    """The events of those transactions, without what they say of other things than those with these ids."""
     found = [event_of(row) for row in await tx.rows("audit.events_of", seqs=sorted(seqs))]
-    return tuple(
-        event
-        for event in found
-        if {event.data[name] for name in ("memory_id", "proposal_id") if event.data.get(name) is not None} <= about
-    )
+    items = [item for event in found for item in event.items]
+    # What ends a contradiction names neither side of it.
+    known = about | {
+        item["contradiction_id"] for item in items if item.get("proposal_id") in about and "existing" in item
+    }
+
+    def is_wanted(item: dict[str, Any]) -> bool:
+        named = _named(item, "memory_id", "proposal_id") or _named(item, "contradiction_id", "capture_id")
+        return named <= known
+
+    return tuple(event for one in found if (event := one.only(is_wanted)) is not None)
+
+
+def _named(item: dict[str, Any], *fields: str) -> set[str]:
+    return {item[name] for name in fields if item.get(name) is not None}
 
 
 async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:
     """The tenant's log after a sequence number."""
-    return [event_of(row) for row in await tx.rows("audit.events", after=after, count=limit)]
+    return await _decoded(await tx.rows("audit.events", after=after, count=limit))
 
 
 async def events_found(
     tx: Transaction, after: int, limit: int, *, types: Sequence[str] | None, about: str | None, latest: bool
 ) -> list[Event]:
-    """Events of some types, or that name an id; with `latest` the latest first, from before `after`."""
+    """Events of some types, or that name an id; with `latest` the latest first, from before `after`.
+
+    Of an event with several items those that name the id are returned.
+    """
     wanted: dict[str, Any] = {"types": types, "about": None, "count": limit}
     before = after or LATEST
     if about is not None:
@@ -102,10 +118,22 @@ async def events_found(
             start = row["seq"] or 0 if row is not None else 0
         place = {"after": 0, "before": before} if latest else {"after": after, "before": LATEST}
         wanted |= {"about": to_json(about), "made": start, "latest": latest, **place}
-        rows = await tx.rows("audit.events_about", **wanted)
-        rows = rows[::-1] if latest else rows
-    elif latest:
+        found = await _decoded(await tx.rows("audit.events_about", **wanted))
+        named = [one.only(lambda item: wanted["about"] in to_json(item)) for one in found]
+        events = [event for event in named if event is not None]
+        return events[::-1] if latest else events
+    if latest:
         rows = await tx.rows("audit.latest_events", **wanted, before=before)
     else:
         rows = await tx.rows("audit.events_found", **wanted, after=after)
-    return [event_of(row) for row in rows]
+    return await _decoded(rows)
+
+
+async def _decoded(rows: Sequence[Row]) -> list[Event]:
+    """The events of rows; other tasks run meanwhile, since a page of batches has many megabytes."""
+    events: list[Event] = []
+    for row in rows:
+        events.append(event_of(row))
+        if len(row["body"]) > LONG:
+            await checkpoint()
+    return events

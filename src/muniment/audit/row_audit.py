@@ -37,6 +37,8 @@ AT_ONCE = 4096
 SUSPECTS = 1000
 # Rows of one table that are looked for in the log at once.
 _UNLISTED_AT_ONCE = 50_000
+# A list has some 30 KB.
+_LISTS_AT_ONCE = 256
 # How long after the time in its id a row may be committed, and how far two clocks may be apart.
 LATE = timedelta(hours=1)
 SWEPT = tuple(form for form in FORMS if form.id_prefix is not None)
@@ -294,7 +296,7 @@ async def every_row_list(
     tx: Transaction, seq: int = 0, n: int = -1, *, batches: bool = True
 ) -> AsyncGenerator[tuple[int, bytes]]:
     """Every packed list of the events after (seq, n), and of the batches, with the event's sequence number or 0."""
-    while rows := await tx.rows("rows.lists_after", seq=seq, n=n, count=AT_ONCE):
+    while rows := await tx.rows("rows.lists_after", seq=seq, n=n, count=_LISTS_AT_ONCE):
         for row in rows:
             yield row["seq"], row["rows"]
         seq, n = rows[-1]["seq"], rows[-1]["n"]

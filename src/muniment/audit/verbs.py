@@ -116,6 +116,7 @@ class Events(VerbInput):
 async def events(context: FabricContext, auditor: Principal, request: Events) -> list[Event]:
     """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
+    Of an event with several `items` those about the id are listed.
     With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
     transaction.
     """
@@ -171,6 +172,8 @@ async def read_trail(context: FabricContext, reader: Principal, request: MemoryI
         seqs = {memory.born_seq, *(v.seq for p in proposals for v in p.verdicts), *(p.seq for p in proposals)}
         seqs |= {n for n in (memory.dead_seq, capture.seq if capture else None) if n is not None}
         consent = await ledger.one(tx, vault, memory.consent_id) if memory.consent_id else None
+        disputes = await contradictions.listed(tx, memory_id=memory_id)
+        about = {memory_id, memory.capture_id, *ids, *(one.contradiction_id for one in disputes)}
         return Trail(
             memory=memory,
             proposals=proposals,
@@ -178,9 +181,9 @@ async def read_trail(context: FabricContext, reader: Principal, request: MemoryI
             capture=capture,
             archive=archive,
             consent=consent,
-            contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
+            contradictions=tuple(disputes),
             recalls=await trail.recalls_with(tx, memory_id),
             recalled=await trail.recalled(tx, memory_id),
             prompts=await trail.prompts_with(tx, memory_id),
-            events=await trail.events_at(tx, seqs, {memory_id, *(p.proposal_id for p in proposals)}),
+            events=await trail.events_at(tx, seqs, about),
         )

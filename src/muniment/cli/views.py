@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _REFUSALS_SHOWN = 20
 _USES_SHOWN = 5
+_ITEMS_SHOWN = 5
 _STYLES = {"promoted": "green", "rejected": "red", "blocked": "red", "held": "yellow", "duplicate": "yellow"}
 
 
@@ -288,12 +289,15 @@ def _side(id_: str, text: str | None) -> str:
 
 
 def draw_event(screen: Screen, one: Event) -> None:
-    """Draw an event of the log, in two lines."""
+    """Draw an event of the log: a line for it, and one for each of its first items."""
     style = "bold red" if one.type == "memory.security" else "bold"
     screen.line(f"{one.seq:>6}  {format_time(one.at)}  ", (one.type, style), f"  by {one.actor}")
-    data = "  ".join(f"{name}={_short(value)}" for name, value in one.data.items() if value not in (None, [], ""))
-    if data:
-        screen.line(data, indent=8)
+    for item in one.items[:_ITEMS_SHOWN]:
+        data = "  ".join(f"{name}={_short(value)}" for name, value in item.items() if value not in (None, [], ""))
+        if data:
+            screen.line(data, indent=8)
+    if len(one.items) > _ITEMS_SHOWN:
+        screen.line(f"and {len(one.items) - _ITEMS_SHOWN} more", indent=8)
 
 
 def _short(value: object) -> str:

@@ -1009,8 +1009,8 @@ class AsyncClient(ClientLifecycle):
     ) -> list[Event]:
         """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
-        With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
-        transaction.
+        Of an event with several `items` those about the id are listed. With `latest` the last come first, and `after`
+        is the number that they come before. A page ends with a whole transaction.
         """
         return await self._list(
             asker, "/v1/events", _EVENT, after=after, limit=limit, types=types, about=about, latest=latest

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from muniment.database.row_digests import InsertPlan, event_row, insert_plan
-from muniment.database.row_lists import AT_MOST, EventRow, RowKey, pack
+from muniment.database.row_digests import EncodedValues, InsertPlan, RowReader, event_row, insert_plan
+from muniment.database.row_lists import EventRow
 from muniment.database.statements import statement
 
 
@@ -17,21 +17,32 @@ def _plan(name: str) -> InsertPlan | None:
 class EventRows:
     """Rows in the order in which they were written; an event lists those since the event before it."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_known", "_readers", "_rows")
 
     def __init__(self) -> None:
         self._rows: list[EventRow] = []
+        self._readers: dict[str, RowReader | None] = {}
+        self._known = EncodedValues()
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, index: int) -> EventRow:
-        return self._rows[index]
+    def noted(self) -> Sequence[EventRow]:
+        """The rows noted so far."""
+        return self._rows
 
     def add_insert(self, name: str, parameters: dict[str, Any], shared: dict[str, Any]) -> None:
         """Note the row that a statement inserts, if its table has a form."""
         if (plan := _plan(name)) is not None:
             self._rows.append(plan.event_row(parameters | shared))
+
+    def add_row(self, name: str, row: Sequence[Any], shared: dict[str, Any]) -> None:
+        """Note one of many rows that a statement inserts, in the order of its `each`; what they share never changes."""
+        if name not in self._readers:
+            plan = _plan(name)
+            self._readers[name] = plan.reader(statement(name).each, shared, self._known) if plan is not None else None
+        if (event_row_of := self._readers[name]) is not None:
+            self._rows.append(event_row_of(row))
 
     def add_inserts(
         self, name: str, rows: Iterable[Sequence[Any]], each: tuple[str, ...] | None, shared: dict[str, Any]
@@ -43,7 +54,7 @@ class EventRows:
     def _noted(
         self, plan: InsertPlan, rows: Iterable[Sequence[Any]], each: tuple[str, ...], shared: dict[str, Any]
     ) -> Iterator[Sequence[Any]]:
-        event_row_of = plan.reader(each, shared)
+        event_row_of = plan.reader(each, shared, self._known)
         for row in rows:
             self._rows.append(event_row_of(row))
             yield row
@@ -59,18 +70,3 @@ class EventRows:
     def add_hashed(self, rows: Iterable[EventRow]) -> None:
         """Note rows that were hashed elsewhere."""
         self._rows.extend(rows)
-
-    def lists(self, key: RowKey, ends: Sequence[int]) -> tuple[list[bytes | None], list[tuple[int, bytes]]]:
-        """Pack one list for each event, and further lists with their sizes for the rows that are left over.
-
-        `ends` says for each event how many rows were noted before it. The last event also lists the rows noted after
-        it. Rows beyond `AT_MOST` go to the next event's list.
-        """
-        lists: list[bytes | None] = []
-        begin = 0
-        for number, end in enumerate(ends, 1):
-            until = min(len(self._rows) if number == len(ends) else end, begin + AT_MOST)
-            lists.append(pack(key, self._rows[begin:until]) if until > begin else None)
-            begin = max(begin, until)
-        left = [self._rows[first : first + AT_MOST] for first in range(begin, len(self._rows), AT_MOST)]
-        return lists, [(len(rows), pack(key, rows)) for rows in left]

@@ -40,6 +40,26 @@ class _Source(NamedTuple):
         return column_bytes(self.column.kind, self.when_null if value is None else value)
 
 
+# Kinds whose equal values have equal bytes, which floats have not (0.0 and -0.0).
+_COMPARABLE: frozenset[Kind] = frozenset(("text", "int", "bool", "time"))
+# Reads a row from a sequence of its parameters.
+RowReader = Callable[[Sequence[Any]], EventRow]
+
+
+class EncodedValues:
+    """The bytes of values that many rows of one transaction have in common, by kind. It ends with the transaction."""
+
+    __slots__ = ("_by_kind",)
+
+    def __init__(self) -> None:
+        self._by_kind: dict[tuple[Kind, Any], dict[Any, bytes]] = {}
+
+    def of(self, source: _Source) -> dict[Any, bytes] | None:
+        """The values of a column that were encoded; None for a kind that is encoded each time."""
+        kind = source.column.kind
+        return self._by_kind.setdefault((kind, source.when_null), {}) if kind in _COMPARABLE else None
+
+
 class InsertPlan(NamedTuple):
     """How the rows of a form are read from the parameters of an insert."""
 
@@ -50,40 +70,49 @@ class InsertPlan(NamedTuple):
 
     def event_row(self, parameters: Mapping[str, Any]) -> EventRow:
         """The row that these parameters insert."""
-        return self.reader((), parameters)(())
+        return self.reader((), parameters, EncodedValues())(())
 
-    def reader(self, each: Sequence[str], shared: Mapping[str, Any]) -> Callable[[Sequence[Any]], EventRow]:
+    def reader(self, each: Sequence[str], shared: Mapping[str, Any], known: EncodedValues) -> RowReader:
         """Return a function that reads a row from a sequence of the parameters `each`; shared ones are encoded once."""
         index = {name: number for number, name in enumerate(each)}
-        lasting, losing = (_encode_shared(sources, index, shared) for sources in (self.lasting, self.losing))
+        lasting, losing = (_hasher(sources, index, shared, known) for sources in (self.lasting, self.losing))
         keys = [source.parameter or "" for source in self.lasting[: len(self.form.keys)]]
-        name, version = self.form.name, self.form.version
+        name, version, loses = self.form.name, self.form.version, bool(self.losing)
 
         def read(row: Sequence[Any]) -> EventRow:
             key = [str(row[index[one]] if one in index else shared[one]) for one in keys]
-            blankable = _hash(losing, row) if losing else None
-            return EventRow(name, version, SEPARATOR.join(key), _hash(lasting, row), blankable)
+            return EventRow(name, version, SEPARATOR.join(key), lasting(row), losing(row) if loses else None)
 
         return read
 
 
-# The bytes of a column that all rows share, or its source and its index in the row.
-_Part = bytes | tuple[_Source, int]
-
-
-def _encode_shared(sources: Sequence[_Source], index: Mapping[str, int], shared: Mapping[str, Any]) -> list[_Part]:
-    parts: list[_Part] = []
-    for source in sources:
+def _hasher(
+    sources: Sequence[_Source], index: Mapping[str, int], shared: Mapping[str, Any], known: EncodedValues
+) -> Callable[[Sequence[Any]], bytes]:
+    """Return a function that hashes the columns of a row: those that all rows share, and those of its own."""
+    parts: list[bytes] = []
+    own: list[tuple[int, int, _Source, dict[Any, bytes] | None]] = []
+    for place, source in enumerate(sources):
         name = source.parameter
         if name is not None and name in index:
-            parts.append((source, index[name]))
+            own.append((place, index[name], source, known.of(source)))
+            parts.append(b"")
         else:
             parts.append(source.encode(shared[name] if name is not None else None))
-    return parts
 
+    def hash_(row: Sequence[Any]) -> bytes:
+        columns = parts.copy()
+        for place, at, source, encoded in own:
+            value = row[at]
+            if encoded is None:
+                columns[place] = source.encode(value)
+            elif (found := encoded.get(value)) is not None:
+                columns[place] = found
+            else:
+                columns[place] = encoded[value] = source.encode(value)
+        return record_hash(columns)
 
-def _hash(parts: Sequence[_Part], row: Sequence[Any]) -> bytes:
-    return record_hash([part if isinstance(part, bytes) else part[0].encode(row[part[1]]) for part in parts])
+    return hash_
 
 
 @lru_cache(maxsize=1024)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import groupby
 from struct import Struct
 from struct import error as struct_error
+from typing import NamedTuple
 
 from muniment.database.row_forms import BY_NAME, Form
 
@@ -18,8 +18,7 @@ _MOST = 2**16 - 1
 _PRESENT, _BLANKED = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
+class EventRow(NamedTuple):
     """A row as it was written: the hashes of its lasting columns and of those that an erasure may blank.
 
     `lasting` is None for a row whose columns were blanked.
@@ -118,10 +117,12 @@ def pack(key: RowKey, rows: Sequence[EventRow], at_most: int = AT_MOST) -> bytes
     """Pack rows into one list: of an event, or of a batch of the chain, which may hold more."""
     assert len(rows) <= at_most <= _MOST, "too many rows for a list"
     parts = [_FORMAT]
+    groups: dict[tuple[bool, str, int], list[EventRow]] = {}
+    for row in rows:
+        groups.setdefault((row.lasting is None, row.form, row.version), []).append(row)
     # Blanked rows come last.
-    ordered = sorted(rows, key=lambda row: (row.lasting is None, row.form, row.version))
-    for (blanked, name, version), items in groupby(ordered, lambda row: (row.lasting is None, row.form, row.version)):
-        group = list(items)
+    for blanked, name, version in sorted(groups):
+        group = groups[blanked, name, version]
         ids = "\x00".join([row.row_id for row in group]).encode()
         form = name.encode()
         parts.append(_GROUP.pack(len(form), version, _BLANKED if blanked else _PRESENT, len(group), len(ids)))

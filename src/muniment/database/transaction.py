@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from psycopg import OperationalError
 from psycopg.errors import InFailedSqlTransaction
-from pydantic_core import to_json
 
 from muniment.database.connection import Command, Connection, Reply
+from muniment.database.event_batches import Item, batched
 from muniment.database.event_rows import EventRows
 from muniment.database.row_digests import insert_plan
-from muniment.database.row_lists import RowKey
+from muniment.database.row_lists import RowKey, pack
 from muniment.database.server_liveness import Row
 from muniment.database.statements import Statement, chunks, many, statement
 from muniment.errors import ClockAhead, PackChanged
@@ -68,8 +68,8 @@ class Transaction:
     writes: bool = True
     task: Task | None = None
     _row_keys: RowKeys | None = None
-    # Type, actor, data, and how many rows were noted in `event_rows` before the event.
-    _events: list[tuple[EventType, str, dict[str, Any], int]] = field(default_factory=list)
+    # What happened, from which the events are made.
+    _items: list[Item] = field(default_factory=list)
     # The rows that the events will list.
     event_rows: EventRows = field(default_factory=EventRows)
     _tick: Tick | None = None
@@ -77,7 +77,7 @@ class Transaction:
     _committed: bool = False
     # Statements that go out with the next round trip; None marks the position of the deferred rows.
     _pending: list[Command | None] = field(default_factory=list)
-    _deferred_rows: dict[str, list[Row]] = field(default_factory=dict)
+    _deferred_rows: dict[str, list[Sequence[Any]]] = field(default_factory=dict)
     _prefetched: list[tuple[NamedStatement, list[Row]]] = field(default_factory=list)
     # For the vault: keys opened in this transaction, by holder, and by holder and wrapped key.
     opened_keys: dict[str, Any] = field(default_factory=dict)
@@ -164,8 +164,9 @@ class Transaction:
         """
         if not self._deferred_rows:
             self._pending.append(None)
-        self._deferred_rows.setdefault(name, []).append(row)
-        self.event_rows.add_insert(name, row, self._always())
+        values = tuple([row[column] for column in statement(name).each])
+        self._deferred_rows.setdefault(name, []).append(values)
+        self.event_rows.add_row(name, values, self._always())
 
     def defer_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
@@ -281,43 +282,39 @@ class Transaction:
         return [("tenant.audited" if self.task == "jobs" else "tenant.audit_key", {})]
 
     def emit(self, type_: EventType, actor: str, /, **data: Any) -> None:
-        """Add an event to this transaction; it is written under the tick, before the commit."""
-        self._events.append((type_, actor, data, len(self.event_rows)))
+        """Report something that happened: an event, or an item of one with others of its type and actor.
+
+        The events are written under the tick, before the commit; `event_batches` says which there are.
+        """
+        self._items.append(Item(type_, actor, data, len(self.event_rows)))
 
     def emitted(self, type_: EventType) -> list[dict[str, Any]]:
-        """Return the data of the events of that type added so far."""
-        return [data for event_type, _, data, _ in self._events if event_type == type_]
+        """Return the data of what was reported with that type so far."""
+        return [item.data for item in self._items if item.type == type_]
 
     async def complete(self) -> None:
         """Write the events and commit, unless that was done; `Storage` calls it at the end of the transaction."""
         if self._committed:
             return
-        if self._events or self.event_rows:
+        if self._items or self.event_rows:
             await self._write_events()
         await self.commit_with()
 
     async def _write_events(self) -> None:
-        if self._events:
+        if self._items:
             await self.tick()
         # INVARIANT: read under the tenant's tick, so that nobody can begin to digest its rows at the same time.
         key = await self._row_keys.row_key(self) if self.event_rows and self._row_keys is not None else None
-        lists: list[bytes | None] = [None] * len(self._events)
-        if key is not None:
-            lists, more = self.event_rows.lists(key, [rows_before for *_, rows_before in self._events])
-            for size, packed in more:
-                self.emit("memory.note", "auto", about="rows", rows=size)
-                lists.append(packed)
-        if not self._events:
+        events = list(batched(self._items, self.event_rows.noted() if key is not None else ()))
+        self._items.clear()
+        self.event_rows = EventRows()
+        if not events:
             return
         tick = await self.tick()
-        ids = make_ids("evt", len(self._events), tick.at)
-        written = zip(ids, self._events, lists, strict=True)
         rows = [
-            (n, event_id, type_, actor, to_json(data), listed)
-            for n, (event_id, (type_, actor, data, _), listed) in enumerate(written)
+            (n, event_id, one.type, one.actor, one.body, pack(key, one.rows) if key is not None and one.rows else None)
+            for n, (event_id, one) in enumerate(zip(make_ids("evt", len(events), tick.at), events, strict=True))
         ]
-        self._events.clear()
-        self.event_rows = EventRows()
         self.defer_many("tenant.events", rows, seq=tick.seq, at=tick.at)
 
     def _check_pack(self, pack: str | None, *found: list[Row]) -> None:
@@ -380,10 +377,9 @@ class Transaction:
             commands.extend([item] if item is not None else self._ranked_inserts(deferred))
         return commands
 
-    def _ranked_inserts(self, deferred: dict[str, list[Row]]) -> Iterator[Command]:
+    def _ranked_inserts(self, deferred: dict[str, list[Sequence[Any]]]) -> Iterator[Command]:
         for name in sorted(deferred, key=lambda name: statement(name).rank):
-            each = statement(name).each
-            yield from self._inserts(name, [[row[column] for column in each] for row in deferred[name]], each, {})
+            yield from self._inserts(name, deferred[name], statement(name).each, {})
 
     def _always(self) -> dict[str, Any]:
         return {"tenant_id": self.tenant_id, "now": self.now, "txid": self._txid}

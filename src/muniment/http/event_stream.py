@@ -25,7 +25,7 @@ LOOK_EVERY = 0.5
 ALIVE_EVERY = 15.0
 # Milliseconds after which a client reconnects.
 COME_BACK = 2000
-PAGE = 500
+PAGE = 100
 _MOST = 2**62
 _ID = re.compile(r"(\d{1,19})\.(\d{1,5})")
 

@@ -1,5 +1,6 @@
 """Events: every change of state, numbered in its tenant, never with content; and the webhooks they are posted to."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -18,9 +19,15 @@ EventType = Literal[
     "memory.security",
 ]  # fmt: skip
 
+# The one field of `data` where an event has several items.
+ITEMS = "items"
+
 
 class Event(Artifact):
-    """One event of a tenant's log; `seq` orders it, `n` numbers the events of one transaction."""
+    """One event of a tenant's log; `seq` orders it, `n` numbers the events of one transaction.
+
+    What happened several times in a transaction is one event, with a list `items` in `data`.
+    """
 
     event_id: str
     tenant_id: str
@@ -29,7 +36,21 @@ class Event(Artifact):
     type: EventType
     at: datetime
     actor: str
-    data: dict[str, Any] = Field(default_factory=dict)
+    data: dict[str, Any] = Field(
+        default_factory=dict, description="ids, classes, reasons and counts; or `items`, a list of such objects"
+    )
+
+    @property
+    def items(self) -> tuple[dict[str, Any], ...]:
+        """What happened: the items of an event that has several, otherwise its data as the only one."""
+        return tuple(self.data[ITEMS]) if ITEMS in self.data else (self.data,)
+
+    def only(self, wanted: Callable[[dict[str, Any]], bool]) -> "Event | None":
+        """The event with only those of its items; None if there are none."""
+        items = [one for one in self.items if wanted(one)]
+        if not items or len(items) == len(self.items):
+            return self if items else None
+        return self.model_copy(update={"data": items[0] if len(items) == 1 else {ITEMS: items}})
 
 
 WebhookState = Literal["active", "retrying", "parked"]

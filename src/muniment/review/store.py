@@ -84,6 +84,7 @@ async def enqueue(
     tick = await tx.tick()
     ids = make_ids("mwp", len(passed), tx.now)
     rows: list[tuple[Any, ...]] = []
+    proposed: list[dict[str, Any]] = []
     duplicates: dict[str, str] = {}
     for proposal_id, (draft, compared) in zip(ids, passed, strict=True):
         candidate, capture = draft.candidate, draft.capture
@@ -126,19 +127,21 @@ async def enqueue(
                 draft.audits,
             )
         )
-        tx.emit(
-            "memory.proposed",
-            "auto",
-            proposal_id=proposal_id,
-            candidate_id=candidate.candidate_id,
-            write_class=candidate.write_class,
-            tier=tier,
-            reasons=list(reasons),
-            **({"reopens": draft.reopens} if draft.reopens else {}),
+        proposed.append(
+            {
+                "proposal_id": proposal_id,
+                "candidate_id": candidate.candidate_id,
+                "write_class": candidate.write_class,
+                "tier": tier,
+                "reasons": list(reasons),
+                **({"reopens": draft.reopens} if draft.reopens else {}),
+            }
         )
         if same:
             duplicates[proposal_id] = same[0].memory_id
     tx.defer_many("review.enqueue", rows, seq=tick.seq, at=tick.at)
+    for item in proposed:
+        tx.emit("memory.proposed", "auto", **item)
     for proposal_id, (draft, compared) in zip(ids, passed, strict=True):
         if proposal_id not in duplicates and draft.audits is None:
             await contradictions.open_(tx, "auto", proposal_id, draft.candidate, compared.contradicts)

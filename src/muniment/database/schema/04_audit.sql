@@ -1,6 +1,7 @@
 -- The log of what happened, and the chain that seals it.
 
--- What happened, as canonical bytes: ids, classes, reasons and counts, never content. `rows` lists the rows that the event
+-- What happened, as canonical bytes: ids, classes, reasons and counts, never content. What happened several times in a
+-- transaction is one event for each type, actor and 500 rows (AUD-1). `rows` lists the rows that the event
 -- tells of, packed: forms, ids and keyed digests (AUD-4). The event's hash covers them; nobody is sent them.
 CREATE TABLE events (
   tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -19,7 +20,6 @@ CREATE TABLE events (
 );
 -- Denied attempts (AUD-3) are few among all events, and are what is looked for first.
 CREATE INDEX events_of_security ON events (tenant_id, seq, n) WHERE type = 'memory.security';
-CREATE INDEX events_with_rows ON events (tenant_id, seq, n) WHERE rows IS NOT NULL;
 
 -- The key of those digests, wrapped by the tenant's key. It is never destroyed: no erasure names it, and no version of the
 -- tenant's key that it is wrapped under can be dropped. Logins that write no rows with an event do not read it; the jobs

@@ -69,11 +69,9 @@ CREATE TABLE memories (
     REFERENCES candidates (tenant_id, candidate_id, author, editors, facts),
   CONSTRAINT memories_of_its_proposal FOREIGN KEY (tenant_id, proposal_id, candidate_id, tier_derived, class)
     REFERENCES proposals (tenant_id, proposal_id, candidate_id, tier_derived, class),
-  FOREIGN KEY (tenant_id, verdict_id, proposal_id, approver, approver_kind, verdict_action)
-    REFERENCES verdicts (tenant_id, verdict_id, proposal_id, by, by_kind, action),
   -- A memory is decided under the pack of its verdict, which is the one in force then (PAC-9); the proposal may be older.
-  CONSTRAINT memories_under_the_pack_of_its_verdict FOREIGN KEY (tenant_id, verdict_id, pack)
-    REFERENCES verdicts (tenant_id, verdict_id, pack),
+  CONSTRAINT memories_as_decided FOREIGN KEY (tenant_id, verdict_id, proposal_id, approver, approver_kind, verdict_action, pack)
+    REFERENCES verdicts (tenant_id, verdict_id, proposal_id, by, by_kind, action, pack),
   FOREIGN KEY (tenant_id, pack, classification, sensitive) REFERENCES pack_labels (tenant_id, pack, label, sensitive),
   FOREIGN KEY (tenant_id, consent_id, consent_root) REFERENCES consents (tenant_id, consent_id, root_id),
   FOREIGN KEY (tenant_id, consent_id, subject) REFERENCES consents (tenant_id, consent_id, subject),
@@ -143,7 +141,6 @@ CREATE TABLE tombstones (
   txid          xid8 NOT NULL,
   digest        bytea NOT NULL CHECK (length(digest) = 32),
   PRIMARY KEY (tenant_id, memory_id),
-  UNIQUE (tenant_id, memory_id, seq),
   UNIQUE (tenant_id, memory_id, seq, tombstoned_at),
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
   FOREIGN KEY (tenant_id, seq, tombstoned_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
@@ -189,7 +186,6 @@ CREATE TABLE memory_scope (
   UNIQUE (tenant_id, body_id),
   FOREIGN KEY (tenant_id, memory_id, filters) REFERENCES memories (tenant_id, memory_id, filters),
   FOREIGN KEY (tenant_id, memory_id, dead_seq) REFERENCES retractions (tenant_id, memory_id, seq),
-  FOREIGN KEY (tenant_id, memory_id, tomb_seq) REFERENCES tombstones (tenant_id, memory_id, seq),
   FOREIGN KEY (tenant_id, memory_id, tomb_seq, tomb_at) REFERENCES tombstones (tenant_id, memory_id, seq, tombstoned_at),
   FOREIGN KEY (tenant_id, body_id) REFERENCES memory_bodies (tenant_id, memory_id),
   CONSTRAINT memory_scope_ended_first CHECK (tomb_seq IS NULL OR dead_seq IS NOT NULL OR expires_at <= tomb_at),
