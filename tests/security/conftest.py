@@ -162,6 +162,8 @@ def work_in_hand(owner: Connection, tenant_id: str) -> None:
         "archives VALUES (%(t)s, 'arc_1', %(seq)s, %(at)s, %(txid)s, 'message', '1.0.0', 1, %(at)s)",
         "archive_files VALUES (%(t)s, 'arc_1', 1, decode(repeat('00', 32), 'hex'), 1, false, %(at)s, %(seq)s, %(txid)s)",
         "archived_captures VALUES (%(t)s, 'cap_gone', 'arc_1', 1, %(at)s, %(holder)s)",
+        "consent_requests SELECT %(t)s, 'csr_1', capture_id, consolidation, extractor, ordinal, 'customer:x', 'PII',"
+        " %(seq)s, %(at)s, %(txid)s, %(at)s + interval '30 days' FROM refusals WHERE tenant_id = %(t)s LIMIT 1",
     ):
         owner.execute(f"INSERT INTO {insert}", given)  # type: ignore[arg-type]  # literals of this test
 

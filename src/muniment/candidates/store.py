@@ -40,6 +40,7 @@ from muniment.review.store import Loaded
 _COPIED = (
     *("candidate_id", "capture_id", "author", "source", "entity", "predicate", "classification", "subject"),
     *("raw_confidence", "confidence", "trust", "consent_id", "extractor", "calibration", "corrects", "edits", "editor"),
+    *("valid_from", "valid_until"),
 )
 
 
