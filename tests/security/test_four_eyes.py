@@ -203,7 +203,7 @@ def test_a_memory_cannot_name_another_pack_than_its_verdict(durable: Forger, fab
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         durable.try_it(verdict_by="boris", approver="boris", pack="other")
     registered = register(fabric, people.tenant_id, acme("1.0.0"))
-    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="memories_under_the_pack_of_its_verdict"):
+    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="memories_of_its_verdict"):
         durable.try_it(verdict_by="boris", approver="boris", pack=registered)
 
 

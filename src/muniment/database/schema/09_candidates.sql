@@ -97,8 +97,8 @@ CREATE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL S
 
 -- What a capture states, once it passed the gates. `content` (value, text, evidence refs) is sealed under the key of `holder`.
 -- The author is the capture's by foreign key while the capture is in the database (`live_capture_id`; archiving sets it to
--- null, a new row cannot). Each edit carries all editors before it and adds its own. `gates` and `redactions` say what the
--- candidate went through and how often which kind was masked; `corrects` is the memory it corrects; `claimed_by` is whose
+-- null, a new row cannot). Each edit carries all editors before it and adds its own. `gates` (pairs of a gate and the reason
+-- why it passed) and `redactions` say what the candidate went through and how often which kind was masked; `corrects` is the memory it corrects; `claimed_by` is whose
 -- word its confidence is, `calibration` what that was measured by, `flags` what an extractor wants a person to know.
 -- `fact` is a digest of what it stated before the gates changed anything, under the key of its holder: a fact is proposed
 -- once from a capture, however often that is consolidated. Null for edits and copies.
@@ -181,7 +181,7 @@ SELECT rows_of_transaction('calibrations', 'tenant_calibrate');
 SELECT add_policy('candidates', 'tenant_read', 'SELECT');
 -- The gates are checked when a candidate is written and never later: older ones had other gates, and an erasure blanks them.
 SELECT add_policy('candidates', 'tenant_insert', 'INSERT',
-  writes => $$live_capture_id = capture_id AND jsonb_path_query_array(gates, '$[*].gate') = required_gates()$$);
+  writes => $$live_capture_id = capture_id AND jsonb_path_query_array(gates, '$[*][0]') = required_gates()$$);
 -- An erasure blanks content as the owner (`erase_content`).
 SELECT add_policy('candidates', 'blank', 'UPDATE', login => 'owner');
 

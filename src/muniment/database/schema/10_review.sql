@@ -31,9 +31,6 @@ CREATE TABLE proposals (
   targets        text[] COLLATE "C" NOT NULL DEFAULT '{}',
   PRIMARY KEY (tenant_id, proposal_id),
   UNIQUE (tenant_id, candidate_id),
-  UNIQUE (tenant_id, edit_of),
-  UNIQUE (tenant_id, reopens),
-  UNIQUE (tenant_id, audits),
   CONSTRAINT proposals_tenant_id_proposal_id_candidate_id_tier_derived__key1
     UNIQUE (tenant_id, proposal_id, candidate_id, tier_derived, class),
   FOREIGN KEY (tenant_id, candidate_id) REFERENCES candidates (tenant_id, candidate_id),
@@ -43,6 +40,10 @@ CREATE TABLE proposals (
   CONSTRAINT proposals_action CHECK (action IN ('promote', 'retract', 'correct')),
   CONSTRAINT proposals_targets CHECK (cardinality(targets) <= CASE action WHEN 'promote' THEN 0 ELSE 5 END)
 );
+-- Few proposals edit, reopen or audit anything: the others are not in these.
+CREATE UNIQUE INDEX proposals_tenant_id_edit_of_key ON proposals (tenant_id, edit_of) WHERE edit_of IS NOT NULL;
+CREATE UNIQUE INDEX proposals_tenant_id_reopens_key ON proposals (tenant_id, reopens) WHERE reopens IS NOT NULL;
+CREATE UNIQUE INDEX proposals_tenant_id_audits_key ON proposals (tenant_id, audits) WHERE audits IS NOT NULL;
 CREATE INDEX proposals_by_due ON proposals (tenant_id, due_at, proposal_id);
 CREATE INDEX proposals_by_run ON proposals (tenant_id, run_id, seq) WHERE run_id IS NOT NULL;
 -- Proposals that policy may promote alone, in the order of their commits.
@@ -71,8 +72,7 @@ CREATE TABLE verdicts (
   txid        xid8 NOT NULL,
   cause       text CHECK (cause IN ('contradiction', 'budget', 'pack')),
   PRIMARY KEY (tenant_id, verdict_id),
-  UNIQUE (tenant_id, verdict_id, proposal_id, by, by_kind, action),
-  UNIQUE (tenant_id, verdict_id, pack),
+  UNIQUE (tenant_id, verdict_id, proposal_id, by, by_kind, action, pack),
   FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id),
   FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
   CHECK ((by = 'auto') = (by_kind = 'system')),

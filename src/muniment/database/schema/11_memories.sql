@@ -75,11 +75,9 @@ CREATE TABLE memories (
     REFERENCES candidates (tenant_id, candidate_id, author, editors, facts),
   CONSTRAINT memories_of_its_proposal FOREIGN KEY (tenant_id, proposal_id, candidate_id, tier_derived, class)
     REFERENCES proposals (tenant_id, proposal_id, candidate_id, tier_derived, class),
-  FOREIGN KEY (tenant_id, verdict_id, proposal_id, approver, approver_kind, verdict_action)
-    REFERENCES verdicts (tenant_id, verdict_id, proposal_id, by, by_kind, action),
   -- A memory is decided under the pack of its verdict, which is the one in force then (PAC-9); the proposal may be older.
-  CONSTRAINT memories_under_the_pack_of_its_verdict FOREIGN KEY (tenant_id, verdict_id, pack)
-    REFERENCES verdicts (tenant_id, verdict_id, pack),
+  CONSTRAINT memories_of_its_verdict FOREIGN KEY (tenant_id, verdict_id, proposal_id, approver, approver_kind, verdict_action, pack)
+    REFERENCES verdicts (tenant_id, verdict_id, proposal_id, by, by_kind, action, pack),
   FOREIGN KEY (tenant_id, pack, classification, sensitive) REFERENCES pack_labels (tenant_id, pack, label, sensitive),
   FOREIGN KEY (tenant_id, consent_id, consent_root) REFERENCES consents (tenant_id, consent_id, root_id),
   FOREIGN KEY (tenant_id, consent_id, subject) REFERENCES consents (tenant_id, consent_id, subject),
