@@ -34,6 +34,11 @@ def test_what_is_packed_comes_back_as_it_was_and_the_same_again_gives_the_same_b
     assert packed(*rows) == packed(*rows)
 
 
+def test_when_a_capture_holds_comes_back_where_it_was_said() -> None:
+    rows = [row(1, valid_from=AT, valid_until=None), row(2, valid_from=None, valid_until=AT), row(3)]
+    assert list(Unpacked(packed(*rows))) == rows
+
+
 def test_a_file_takes_no_more_than_it_is_given_room_for_but_one_capture_always() -> None:
     packer = Packer(HEADING)
     assert packer.pack(row(1), most=10) is not None

@@ -1,12 +1,17 @@
 """Rows in the log as callers see them: at most 500 per event, not sent to anybody; an upgrade lists existing rows."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from muniment import Fabric
+from muniment.database import event_rows, row_digests
+from muniment.database.row_forms import FORMS
 from muniment.database.row_lists import AT_MOST, unpack
 from muniment.erasure import key_rotation as rotation
 from muniment.errors import InvalidInput
@@ -221,3 +226,39 @@ def test_what_waits_in_a_queue_and_what_was_withdrawn_by_an_erasure_is_as_the_lo
     fabric.erase(people.officer, subject="customer:cust_1", user_id="cust_1")
     fabric.seal(people.tenant_id)
     assert fabric.verify(people.auditor).breaks == ()
+
+
+@contextmanager
+def first_forms() -> Generator[None]:
+    """The program digests rows in the first version of their forms, as it did before columns were added."""
+    first = {
+        table: replace(form, lasting=" ".join(one for one in form.lasting.split() if "@" not in one))
+        for table, form in row_digests.BY_TABLE.items()
+    }
+    caches = (row_digests.insert_plan, event_rows._plan)
+    try:
+        with patch.object(row_digests, "BY_TABLE", first):
+            for one in caches:
+                one.cache_clear()
+            yield
+    finally:
+        for one in caches:
+            one.cache_clear()
+
+
+@pytest.mark.rule("AUD-4")
+def test_rows_that_were_listed_before_columns_were_added_still_match(
+    fabric: Fabric, people: People, rows: Any, tamper: Callable[..., None]
+) -> None:
+    def versions() -> set[int]:
+        added = {form.name for form in FORMS if form.version > 1}
+        return {n for event in rows("events") for name, n in unpack(event["rows"]).rows if name in added}
+
+    with first_forms():
+        promoted(fabric, people)
+        assert versions() == {1}
+    promoted(fabric, people, "x", predicate="other")
+    assert versions() == {1, 2}
+    assert fabric.verify(people.auditor).ok
+    tamper("UPDATE memories SET valid_until = 'infinity' WHERE tenant_id = :tenant AND predicate = 'other'")
+    assert {(one.kind, one.table) for one in fabric.verify(people.auditor).breaks} >= {("row_changed", "memories")}

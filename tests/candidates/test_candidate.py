@@ -2,13 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from muniment import Fabric, Pack, RunContext
 from muniment.errors import InvalidInput, RoleMissing
-from muniment.model.candidate import Consolidation
+from muniment.model.candidate import Consolidation, GateName, Passed
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.pack_activation import put_in_force
@@ -212,6 +213,23 @@ def test_a_refusal_keeps_which_capture_gate_reason_and_time_and_nothing_of_its_c
     assert canary not in str(found)
     assert kept == (0, 0)
     assert fabric.queue.list(people.reviewer, closed=True) == []
+
+
+@pytest.mark.rule("CAN-4")
+def test_the_gates_are_shown_in_order_as_they_passed_it_also_from_a_row_of_an_earlier_schema(
+    fabric: Fabric, people: People, server: TestServer, database: str
+) -> None:
+    item = proposed(fabric, people.run(), entity="customer:c", predicate="p", value="v", evidence_refs=["tool:crm:1"])
+    shown = item.candidate.gates
+    assert [one.gate for one in shown] == list(get_args(GateName))
+    assert shown[0] == Passed(gate="allow_list", reason="class_allowed", detail="preference")
+    assert shown[2] == Passed(gate="redaction", reason="nothing_found")
+    with server.connect(database) as owner:
+        stored = owner.execute("SELECT gates FROM candidates WHERE tenant_id = %s", [people.tenant_id]).fetchone()
+        assert stored is not None and stored[0][0] == ["allow_list", "class_allowed preference"]  # type: ignore[index]
+        before = Jsonb([one.model_dump(exclude_defaults=True) for one in shown])
+        owner.execute("UPDATE candidates SET gates = %s WHERE tenant_id = %s", [before, people.tenant_id])
+    assert fabric.queue.get(people.reviewer, item.proposal_id).candidate.gates == shown
 
 
 @pytest.mark.rule("CAN-9")

@@ -76,6 +76,8 @@ def test_every_circumstance_is_recorded_with_author_pack_and_ontology(
         "decision_key": "refund:77",
         "qualifiers": {"region": "de"},
         "observed_at": clock.now - timedelta(days=3),
+        "valid_from": clock.now - timedelta(days=900),
+        "valid_until": clock.now + timedelta(days=900),
     }
     receipt = fabric.capture(people.service, **MESSAGE, **given)
     (row,) = rows("captures")
@@ -122,6 +124,40 @@ def test_a_run_fills_in_its_circumstances_and_a_field_given_goes_before(
     own, given = ([row[name] for name in columns] for row in rows("captures"))
     assert own == ["c1", "s", "run_1", "sales.offer", "w", "d", {"region": "de"}]
     assert given == [None, "other", "run_1", "sales.offer", "w", "d", None]
+
+
+@pytest.mark.rule("CAP-3")
+def test_what_a_capture_says_holds_for_a_time_that_has_a_length_or_an_open_end(
+    fabric: Fabric, people: People, clock: FakeClock, rows: Any
+) -> None:
+    for until in (clock.now, clock.now - timedelta(microseconds=1)):
+        with pytest.raises(InvalidInput, match="after valid_from") as caught:
+            fabric.capture(people.run(), **MESSAGE, valid_from=clock.now, valid_until=until)
+        assert caught.value.field == "valid_until"
+        with pytest.raises(InvalidInput) as caught:
+            fabric.capture_many(people.run(), [MESSAGE, {**MESSAGE, "valid_from": clock.now, "valid_until": until}])
+        assert caught.value.field == "captures.1.valid_until"
+    assert rows("captures") == []
+    year = timedelta(days=365)
+    for times in ({}, {"valid_from": clock.now + year}, {"valid_until": clock.now - year}):
+        fabric.capture(people.run(), **MESSAGE, **times)  # type: ignore[arg-type]
+    assert [(row["valid_from"], row["valid_until"]) for row in rows("captures")] == [
+        (None, None),
+        (clock.now + year, None),
+        (None, clock.now - year),
+    ]
+
+
+@pytest.mark.rule("CAP-4")
+def test_when_it_holds_belongs_to_the_content_that_an_idempotency_key_stands_for(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    given: dict[str, Any] = {**MESSAGE, "idempotency_key": "k"}
+    first = fabric.capture(people.run(), **given, valid_from=clock.now)
+    assert fabric.capture(people.run(), **given, valid_from=clock.now).capture_id == first.capture_id
+    for other in ({}, {"valid_from": clock.now - timedelta(days=1)}, {"valid_until": clock.now}):
+        with pytest.raises(IdempotencyConflict):
+            fabric.capture(people.run(), **given, **other)
 
 
 @pytest.mark.rule("CAP-3")

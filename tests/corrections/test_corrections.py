@@ -1,5 +1,6 @@
 """Corrections: on a memory or a key, approved by a second person, then before everything else; and whether they help."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -36,6 +37,18 @@ def test_a_correction_on_a_memory_takes_its_key_subject_scope_and_label(fabric: 
     assert candidate.scope.qualifiers == {"region": "de"}
     assert (candidate.corrects, fix.tier_target) == (target, "durable")
     assert fix.contradiction_check.existing == target
+
+
+@pytest.mark.rule("COR-1")
+def test_a_correction_holds_when_its_target_does_unless_it_says_otherwise(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    since, until = clock.now - timedelta(days=900), clock.now + timedelta(days=900)
+    target = promoted(fabric, people, "email", valid_from=since, valid_until=until)
+    kept = corrected(fabric, people, memory_id=target, value="phone").candidate
+    assert (kept.valid_from, kept.valid_until) == (since, until)
+    other = corrected(fabric, people, memory_id=target, value="fax", valid_from=None, valid_until=clock.now).candidate
+    assert (other.valid_from, other.valid_until) == (None, clock.now)
 
 
 @pytest.mark.rule("COR-1", "COR-2", "CTR-4")

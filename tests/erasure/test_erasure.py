@@ -73,6 +73,23 @@ def test_what_concerns_a_person_goes_though_it_was_sealed_under_another_key(fabr
     assert fabric.get(people.auditor, stays).text == "the shop opens at nine"
 
 
+@pytest.mark.rule("ERA-1", "ERA-2")
+def test_the_fingerprint_of_a_candidate_goes_with_its_content(
+    fabric: Fabric, people: People, server: TestServer, database: str, rows: Any
+) -> None:
+    said(fabric, people)
+    said(fabric, people, "the shop opens at nine", subject="order:o_1", user_id="other")
+    with server.connect(database) as owner:
+        given = [b"f" * 16, people.tenant_id]
+        owner.execute("UPDATE candidates SET fingerprint = %s WHERE tenant_id = %s", given)
+    fabric.erase(people.officer, subject=SUBJECT, user_id=USER)
+    assert [(row["content"] == b"", row["fingerprint"]) for row in rows("candidates")] == [
+        (True, None),
+        (False, b"f" * 16),
+    ]
+    assert fabric.verify(people.auditor).ok
+
+
 @pytest.mark.rule("ERA-2", "ISO-4")
 def test_others_keep_what_is_theirs(fabric: Fabric, people: People, others: People) -> None:
     mine = said(fabric, people, subject="customer:cus_770", user_id="cus_770")

@@ -35,6 +35,7 @@ def test_a_text_comes_from_the_command_line_stdin_or_a_file(terminal: Terminal, 
         (("x", "--qualifier", "a=1", "--qualifier", "a=2"), b"", "qualifiers", "invalid_input"),
         (("x", "--observed-at", "soon"), b"", "observed_at", "invalid_input"),
         (("x", "--observed-at", "2026-01-01T00:00:00"), b"", "observed_at", "invalid_input"),
+        (("x", "--valid-until", "next week"), b"", "valid_until", "invalid_input"),
         (("x", "--subject", "nobody"), b"", "subject", "invalid_input"),
     ],
 )
@@ -51,15 +52,14 @@ def test_a_payload_is_json_on_the_line_or_in_a_file(terminal: Terminal, tmp_path
     file.write_text('{"from": "file"}', "utf-8")
     where = ("-c", "PUBLIC", "--as", "alice")
     for payload in ('{"from": "line"}', f"@{file}"):
-        terminal.json(
-            "capture", f"see {payload}", "--payload", payload, *where, "--observed-at", "2026-01-01T00:00:00Z"
-        )
+        times = ("--observed-at", "2026-01-01T00:00:00Z", "--valid-from", "2019-01-01T00:00:00Z")
+        terminal.json("capture", f"see {payload}", "--payload", payload, *where, *times)
     terminal.json("consolidate")
     found: list[str] = []
     for item in terminal.json("queue"):
         (done,) = terminal.json("approve", item["proposal_id"], "--as", "bob")
         capture = terminal.json("trail", done["memory_id"])["capture"]
-        assert capture["observed_at"] == "2026-01-01T00:00:00Z"
+        assert (capture["observed_at"], capture["valid_from"]) == ("2026-01-01T00:00:00Z", "2019-01-01T00:00:00Z")
         found.append(capture["content"]["payload"]["from"])
     assert sorted(found) == ["file", "line"]
 

@@ -43,6 +43,8 @@ CIRCUMSTANCES: dict[str, list[Any]] = {
     "qualifiers": QUALIFIERS,
     "evidence_refs": REFS,
     "observed_at": [*TIMES, "{an hour ahead}"],
+    "valid_from": TIMES,
+    "valid_until": TIMES,
     "idempotency_key": NAMES,
 }
 NARROWING: dict[str, list[Any]] = {
@@ -58,7 +60,7 @@ OF_CORRECTIONS: dict[str, list[Any]] = {
     name: CIRCUMSTANCES[name]
     for name in (
         *("classification", "origin", "subject", "user_id", "intent_id"),
-        *("qualifiers", "evidence_refs", "observed_at", "idempotency_key"),
+        *("qualifiers", "evidence_refs", "observed_at", "valid_from", "valid_until", "idempotency_key"),
     )
 }
 MEMORY: dict[str, list[Any]] = {"memory_id": [*IDS, "{their_memory}", "pm_0"]}

@@ -1,6 +1,7 @@
 """Ontology backfill: live memories follow a later ontology, as new records, under one person's verdict."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -94,7 +95,9 @@ def test_memories_are_renamed_retyped_and_dropped_and_the_past_stays_as_it_was(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     email = promoted(fabric, people, "email")
-    age = remembered(fabric, people, "42", predicate="age", text="She is 42 years old.", tier="durable", priority=0.8)
+    holds = {"valid_from": clock.now - timedelta(days=9), "valid_until": clock.now + timedelta(days=365)}
+    said: dict[str, Any] = {"predicate": "age", "text": "She is 42 years old.", **holds}
+    age = remembered(fabric, people, "42", tier="durable", priority=0.8, **said)
     odd = remembered(fabric, people, "about forty", predicate="age", entity="customer:cust_9")
     vip = remembered(fabric, people, "yes", predicate="is_vip", intent_id="support.*", qualifiers={"region": "de"})
     shoe = remembered(fabric, people, 43, predicate="shoe_size")
@@ -125,7 +128,7 @@ def test_memories_are_renamed_retyped_and_dropped_and_the_past_stays_as_it_was(
     assert old.retraction_reason == "superseded" and old.superseded_by is not None
     new = fabric.get(people.auditor, old.superseded_by)
     same = {"scope", "subject", "tier", "priority", "classification", "confidence", "trust", "text", "observed_at"}
-    same |= {"decision_key", "evidence_refs", "expires_at", "write_class", "entity"}
+    same |= {"valid_from", "valid_until", "decision_key", "evidence_refs", "expires_at", "write_class", "entity"}
     assert new.model_dump(include=same) == old.model_dump(include=same)
     assert (new.author, new.source, new.approver) == ("muniment:backfill", "system", "clara")
     assert (new.pack, new.ontology_version, new.origin) == (ref, "2.0.0", "muniment:backfill")

@@ -48,6 +48,8 @@ def test_a_memory_carries_its_provenance_its_scope_and_what_its_capture_said(
         origin="tool:crm.lookup",
         kind="tool_result",
         observed_at=seen,
+        valid_from=seen - timedelta(days=365),
+        valid_until=seen + timedelta(days=365),
         confidence=0.9,
     )
     captured_at = clock.now
@@ -94,6 +96,8 @@ def test_a_memory_carries_its_provenance_its_scope_and_what_its_capture_said(
         "editor": None,
         "captured_at": captured_at,
         "observed_at": seen,
+        "valid_from": seen - timedelta(days=365),
+        "valid_until": seen + timedelta(days=365),
         "approver": "boris",
         "promoted_at": clock.now,
         "expires_at": clock.now + timedelta(days=365),

@@ -7,6 +7,7 @@ import pytest
 
 from muniment import Fabric
 from muniment.errors import NotFound
+from muniment.model.proposal import Proposal
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -217,6 +218,27 @@ def test_each_record_carries_its_provenance(fabric: Fabric, people: People, cloc
     }
     assert record.score == {"priority": record.priority} == {"priority": 0.6}
     assert (record.classification, record.tier, record.subject) == ("PII", "semantic", SUBJECT)
+
+
+@pytest.mark.rule("CAN-1", "REC-5")
+def test_when_a_fact_holds_is_in_its_proposal_through_an_edit_and_in_its_record(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    since, until = clock.now - timedelta(days=400), clock.now + timedelta(days=400)
+    fabric.capture(
+        people.run(), kind="statement", text="She is on leave.", classification="INTERNAL", valid_until=until
+    )
+    (found,) = fabric.consolidate(people.tenant_id).proposals
+    leave = fabric.queue.get(people.reviewer, found).candidate
+    assert (leave.valid_from, leave.valid_until) == (None, until)
+    first = proposed(fabric, people.run(), **KEY, value="email", valid_from=since, valid_until=until)
+    edited = fabric.queue.edit(people.reviewer, first.proposal_id, value="post")
+    assert isinstance(edited, Proposal)
+    fabric.queue.approve(people.second_reviewer, edited.proposal_id)
+    for one in (first, edited):
+        assert (one.candidate.valid_from, one.candidate.valid_until) == (since, until)
+    (record,) = fabric.recall(people.run()).records
+    assert (record.value, record.valid_from, record.valid_until) == ("post", since, until)
 
 
 @pytest.mark.rule("REC-8", "EVT-2")

@@ -37,6 +37,11 @@ CHANGEABLE = {
     *(("api_keys", column) for column in ("last_used_at", "revoked_at", "revoked_by", "user_id", "label")),
     *(("requests", column) for column in ("status", "answer", "closed")),
     *(("attendances", column) for column in ("since", "at")),
+    # A question is answered once.
+    *(
+        ("consent_requests", column)
+        for column in ("answer", "answered_seq", "answered_at", "answered_txid", "answered_by")
+    ),
     *(("backfills", column) for column in ("place_seq", "place", "finished_at")),
     *(
         ("webhooks", column)
@@ -205,6 +210,8 @@ def test_nothing_can_be_entered_under_an_earlier_number(
         ("confidence", 0.99),
         ("priority", 1.0),
         ("qualifiers", {"region": "de"}),
+        ("valid_from", "2020-01-01T00:00:00+00:00"),
+        ("valid_until", "2020-01-01T00:00:00+00:00"),
     ],
 )
 def test_what_recall_filters_by_cannot_differ_from_the_memory(
@@ -212,7 +219,7 @@ def test_what_recall_filters_by_cannot_differ_from_the_memory(
 ) -> None:
     columns = (
         "tenant_id, user_id, memory_id, born_seq, promoted_at, expires_at, priority, confidence, tier, class,"
-        " classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers"
+        " classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers, valid_from, valid_until"
     )
     sensitive = furnished["memories"][2]
     with server.connect(database) as owner, owner.transaction(force_rollback=True):
@@ -250,6 +257,37 @@ def test_a_consent_cannot_join_the_chain_of_another_subject(
             "INSERT INTO consents SELECT (jsonb_populate_record(c, %s)).* FROM consents c WHERE consent_id = %s",
             [Jsonb({"consent_id": "cns_forged", "subject": "customer:other"}), furnished["consent"].consent_id],
         )
+
+
+@pytest.mark.rule("CON-1")
+def test_a_request_for_consent_is_answered_once_in_time_and_by_the_officer_alone(
+    furnished: dict[str, Any], as_role: Connect, tenant: str
+) -> None:
+    answer = (
+        "UPDATE consent_requests SET answer = %(answer)s, answered_by = 'boris', answered_seq = %(seq)s,"
+        " answered_at = %(at)s, answered_txid = {txid} WHERE tenant_id = %(tenant)s"
+    )
+    mark = "muniment.transaction_mark()"
+    old = as_role("privacy").execute("SELECT seq, at, txid::text FROM ticks ORDER BY seq LIMIT 1").fetchone()
+    assert old is not None
+    given: dict[str, Any] = {"tenant": tenant, "answer": "granted", "seq": old[0], "at": old[1]}
+    for task in ("writer", "auditor", "jobs"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            as_role(task).execute(answer.format(txid=mark), given)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):  # under an earlier transaction's number
+        as_role("privacy").execute(answer.format(txid=f"'{old[2]}'::xid8"), given)
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        as_role("privacy").execute(answer.format(txid=mark), given)
+    officer = as_role("privacy")
+    with officer.transaction():
+        now = tick(officer, tenant)
+        for wrong in ({"answer": "perhaps"}, {"at": now.at.replace(year=now.at.year + 1)}, {"at": None}):
+            with pytest.raises(psycopg.errors.CheckViolation), officer.transaction():
+                officer.execute(answer.format(txid=mark), given | {"seq": now.seq, "at": now.at} | wrong)
+        done = officer.execute(answer.format(txid=mark), given | {"seq": now.seq, "at": now.at})
+        assert done.rowcount == 1
+        again = officer.execute(answer.format(txid=mark), given | {"seq": now.seq, "at": now.at, "answer": "refused"})
+        assert again.rowcount == 0
 
 
 @pytest.mark.rule("AUD-1")

@@ -18,11 +18,11 @@ from tests.stories import CONSENT, promoted, proposed
 _MEMORY = """INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at,
   born_txid, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust,
   holder, subject, user_id, session_id, workflow_id, intent_id, consent_id, consent_root, pack, ontology_version, kind, source,
-  author, editors, approver, approver_kind, captured_at, observed_at)
+  author, editors, approver, approver_kind, captured_at, observed_at, valid_from, valid_until, third_party)
 VALUES (%(tenant_id)s, 'pm_forged', %(candidate_id)s, %(proposal_id)s, %(verdict_id)s, %(capture_id)s, %(seq)s, %(at)s,
   muniment.transaction_mark(), 'infinity', %(class)s, %(entity)s, %(predicate)s, %(classification)s, %(sensitive)s, %(tier)s, %(tier_derived)s,
   0.5, 0.5, 0.5, %(holder)s, %(subject)s, %(user_id)s, '', '', '', %(consent_id)s, %(consent_id)s, %(pack)s, '1', 'statement', 'agent', %(author)s,
-  %(editors)s, %(approver)s, %(approver_kind)s, %(at)s, %(at)s)"""
+  %(editors)s, %(approver)s, %(approver_kind)s, %(at)s, %(at)s, %(valid_from)s, %(valid_until)s, %(third_party)s)"""
 
 
 class Forger:
@@ -54,6 +54,9 @@ class Forger:
             "editors": [],
             "approver": "somebody",
             "approver_kind": "operator",
+            "valid_from": candidate.valid_from,
+            "valid_until": candidate.valid_until,
+            "third_party": False,
         }
 
     def try_it(
@@ -164,6 +167,35 @@ def test_calling_it_less_than_it_is_does_not_help(durable: Forger, sensitive: Fo
 def test_a_memory_cannot_say_otherwise_than_its_candidate(durable: Forger, column: str) -> None:
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         durable.try_it(verdict_by="boris", approver="boris", **{column: "other"})
+
+
+@pytest.mark.rule("PRO-2")
+@pytest.mark.parametrize("column", ["valid_from", "valid_until"])
+def test_a_memory_cannot_hold_for_another_time_than_its_candidate(durable: Forger, column: str) -> None:
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        durable.try_it(verdict_by="boris", approver="boris", **{column: "2026-01-05T09:00:00Z"})
+
+
+@pytest.mark.rule("PRO-2")
+def test_what_is_said_about_somebody_else_is_promoted_by_a_person_for_one_user_if_its_candidate_says_so(
+    fabric: Fabric, people: People, as_role: Connect
+) -> None:
+    proposal = proposed(fabric, people.run(), entity="customer:c", predicate="p", value="v")
+    plain = Forger(as_role("writer"), people.tenant_id, proposal)
+    by_boris: dict[str, Any] = {"verdict_by": "boris", "approver": "boris"}
+    by_policy: dict[str, Any] = {
+        "verdict_by": "auto",
+        "by_kind": "system",
+        "approver": "auto",
+        "approver_kind": "system",
+    }
+    plain.try_it(**by_boris)
+    plain.try_it(**by_policy)
+    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="facts"):
+        plain.try_it(**by_boris, third_party=True)
+    for wrong in ({**by_policy}, {**by_boris, "user_id": ""}):
+        with pytest.raises(psycopg.errors.CheckViolation, match="memories_third_party"):
+            plain.try_it(**wrong, third_party=True)
 
 
 @pytest.mark.rule("PRO-2", "PAC-9")

@@ -235,8 +235,9 @@ def test_a_candidate_without_the_record_of_every_gate_in_order_is_refused_by_the
     waiting = one(owner, "proposals", proposal_id=furnished["waiting"])
     candidate = one(owner, "candidates", candidate_id=waiting["candidate_id"])
     whole = candidate["gates"]
-    extra = [*whole, {"gate": "horoscope", "reason": "fine"}]
-    for gates in ([], whole[:-1], whole[1:], [*reversed(whole)], extra, [*whole, whole[0]], {}):
+    extra = [*whole, ["horoscope", "fine"]]
+    as_before = [{"gate": name, "reason": why} for name, why in whole]
+    for gates in ([], whole[:-1], whole[1:], [*reversed(whole)], extra, [*whole, whole[0]], {}, as_before):
         with pytest.raises(psycopg.errors.InsufficientPrivilege), writer.transaction():
             insert(writer, "candidates", {**candidate, "candidate_id": "mc_forged", "ordinal": 90, "gates": gates})
     with writer.transaction(force_rollback=True):

@@ -62,6 +62,7 @@ archived_captures: subject entity
 candidates: subject entity
 capture_names: name
 captures: subject entity
+consent_requests: subject
 consents: subject
 contradictions: entity
 memories: subject entity
@@ -105,6 +106,7 @@ candidates: calibration candidate_id capture_id class consent_id edits flags gat
 capture_names: candidate_id capture_id
 captures: capture_id kind source vouched
 compiles: blocks compile_id digest format left_out memory_ids recall_id tokenizer
+consent_requests: answer capture_id request_id
 consent_sweeps: root_id
 consents: action consent_id root_id supersedes
 clock_resets: reason
@@ -131,7 +133,7 @@ pack_activations: by_kind loosens previous_pack reason
 packs: digest
 pii_scans: found memory_id
 promotion_locks: key
-proposals: audits candidate_id class consent_check contradicts edit_of human_reasons proposal_id reopens risk tier_derived
+proposals: action audits candidate_id class consent_check contradicts edit_of human_reasons proposal_id reopens risk targets tier_derived
 qualifications: contradiction_id memory_id outcome
 recalls: candidates degraded embedder recall_id result_ids
 refusals: capture_id gate reason rejection
@@ -148,7 +150,7 @@ webhooks: last_error lease types webhook_id
 }
 # Columns that are called alike everywhere.
 ALIKE = {
-    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by reset_by agent_id principal principal_id assignee claimed_by""",
+    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by answered_by reset_by agent_id principal principal_id assignee claimed_by""",
     DECLARED: """classification label labels clearance pack pack_id version ontology_version from_versions document extractor""",
 }
 

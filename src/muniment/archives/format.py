@@ -23,6 +23,8 @@ FORMAT = 1
 LEVEL = 3
 _STEP = 1 << 16
 _TIMES = ("observed_at", "captured_at")
+# Null for most captures, and not there in files from before captures had them.
+_OPEN_TIMES = ("valid_from", "valid_until")
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ def _time(at: datetime) -> str:
 def _row(found: dict[str, Any]) -> Row:
     try:
         times = {name: datetime.fromisoformat(found[name]) for name in _TIMES}
+        times |= {name: datetime.fromisoformat(at) for name in _OPEN_TIMES if (at := found.get(name)) is not None}
         return found | times | {"content": base64.b64decode(found["content"], validate=True)}
     except (KeyError, TypeError, ValueError, binascii.Error):
         raise ArchiveBroken("an archive file holds a line that is no capture") from None

@@ -319,12 +319,16 @@ def _stated_fact(capture: Capture, pack: Pack) -> Found | None:
     return None
 
 
+# What a candidate has of its capture as it is.
+_OF_CAPTURE = ("tenant_id", "capture_id", "author", "source", "valid_from", "valid_until")
+
+
 def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, candidate_id: str) -> Candidate:
     fact, content = read.fact, capture.content
     assert content is not None
     vouched = vouched_for_extractor(capture, extractor)
     return Candidate(
-        **{name: getattr(capture, name) for name in ("tenant_id", "capture_id", "author", "source")},
+        **{name: getattr(capture, name) for name in _OF_CAPTURE},
         **{name: getattr(fact, name) for name in ("write_class", "entity", "predicate", "value", "corrects")},
         candidate_id=candidate_id,
         text=fact.text or fact_text(fact),

@@ -40,6 +40,7 @@ from muniment.review.store import Loaded
 _COPIED = (
     *("candidate_id", "capture_id", "author", "source", "entity", "predicate", "classification", "subject"),
     *("raw_confidence", "confidence", "trust", "consent_id", "extractor", "calibration", "corrects", "edits", "editor"),
+    *("valid_from", "valid_until"),
 )
 
 
@@ -141,7 +142,7 @@ def _row(draft: Draft, keys: dict[str, SubjectKey], number: int) -> dict[str, An
         "claimed_by": candidate.claimed_by or None,
         "flags": list(candidate.flags),
         "ordinal": draft.ordinal,
-        "gates": Jsonb([passed.model_dump(exclude_defaults=True) for passed in candidate.gates]),
+        "gates": Jsonb([(one.gate, f"{one.reason} {one.detail}".rstrip()) for one in candidate.gates]),
         "redactions": Jsonb(candidate.redactions),
         "prior_editors": list(draft.prior_editors) if edited else None,
         "editors": [*draft.prior_editors, candidate.editor] if edited else [],

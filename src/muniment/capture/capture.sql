@@ -18,13 +18,13 @@ WHERE k.tenant_id = :tenant_id AND k.key = ANY (:keys)
 ORDER BY owned DESC
 
 -- name: insert
--- each: capture_id, kind, classification, holder, subject, user_id, session_id, run_id, recall_id, intent_id, workflow_id, decision_key, qualifiers, origin, observed_at, entity, vouched, content
+-- each: capture_id, kind, classification, holder, subject, user_id, session_id, run_id, recall_id, intent_id, workflow_id, decision_key, qualifiers, origin, observed_at, entity, vouched, valid_from, valid_until, content
 INSERT INTO captures (tenant_id, seq, author, source, captured_at, pack, ontology_version,
   capture_id, kind, classification, holder, subject, user_id, session_id, run_id, recall_id, intent_id, workflow_id,
-  decision_key, qualifiers, origin, observed_at, entity, vouched, content)
+  decision_key, qualifiers, origin, observed_at, entity, vouched, valid_from, valid_until, content)
 VALUES (:tenant_id, :seq, :author, :source, :at, :pack, :ontology_version,
   :capture_id, :kind, :classification, :holder, :subject, :user_id, :session_id, :run_id, :recall_id, :intent_id, :workflow_id,
-  :decision_key, :qualifiers, :origin, :observed_at, :entity, :vouched, :content)
+  :decision_key, :qualifiers, :origin, :observed_at, :entity, :vouched, :valid_from, :valid_until, :content)
 
 -- name: some
 SELECT * FROM captures WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)

@@ -124,6 +124,8 @@ class CorrectFields(VerbInput):
     qualifiers: Qualifiers = Field(default_factory=dict)
     evidence_refs: EvidenceRefs = ()
     observed_at: Instant | None = None
+    valid_from: Instant | None = Field(None, description="from when it holds; by default as its target")
+    valid_until: Instant | None = Field(None, description="until when it holds; by default as its target")
     origin: Name | None = None
     idempotency_key: Name | None = None
 

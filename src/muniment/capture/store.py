@@ -41,6 +41,8 @@ COLUMNS: tuple[str, ...] = (
     "qualifiers",
     "origin",
     "observed_at",
+    "valid_from",
+    "valid_until",
 )
 
 
@@ -71,6 +73,8 @@ class Prepared:
                     )
                 if item.observed_at is not None and item.observed_at > latest:
                     raise InvalidInput("lies more than 5 minutes in the future", field="observed_at")
+                if item.valid_from is not None and item.valid_until is not None and item.valid_until <= item.valid_from:
+                    raise InvalidInput("must lie after valid_from", field="valid_until")
                 self._check_qualifiers(item)
                 self.contents.append(item.content())
             except InvalidInput as error:
@@ -178,8 +182,10 @@ async def _claim(
     for index, item in enumerate(prepared.items):
         if item.idempotency_key is None:
             continue
+        # Those that are left out do not count, so that digests from before there were such fields stay equal.
+        outside = {"idempotency_key"} | {name for name in ("valid_from", "valid_until") if getattr(item, name) is None}
         digest = keys[prepared.holders[index]].digest(
-            to_json([author.kind, author.id, item.model_dump(exclude={"idempotency_key"})])
+            to_json([author.kind, author.id, item.model_dump(exclude=outside)])
         )
         first, earlier = uses.setdefault(item.idempotency_key, (index, digest))
         if first != index:

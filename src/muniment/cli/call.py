@@ -275,8 +275,9 @@ class Call:
         found = {name: value for name, value in options.items() if value not in (None, [])}
         if "qualifier" in found:
             found["qualifier"] = parse_pairs(cast("list[str]", found["qualifier"]), "qualifiers")
-        if "observed_at" in found:
-            found["observed_at"] = parse_time(found["observed_at"], "observed_at")
+        for name in ("observed_at", "valid_from", "valid_until"):
+            if name in found:
+                found[name] = parse_time(found[name], name)
         named = {_FIELD_NAMES.get(name, name): value for name, value in found.items()}
         fields["value"] = self.value()
         return named | {name: value for name, value in fields.items() if value is not None}

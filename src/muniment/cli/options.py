@@ -167,6 +167,8 @@ CIRCUMSTANCES: Options = (
     _text(_CAPTURE, "--recall ID", "The recall that it is based on."),
     _texts(_CAPTURE, "--evidence REF", "A reference to evidence; can be repeated."),
     _text(_CAPTURE, "--observed-at TIME", "When it was observed, in ISO 8601 with a time zone."),
+    _text(_CAPTURE, "--valid-from TIME", "From when it holds in the world."),
+    _text(_CAPTURE, "--valid-until TIME", "Until when it holds in the world."),
     _text(_CAPTURE, "--idempotency-key KEY", "Repeating the request with this key changes nothing."),
 )
 VALUE: Options = (

@@ -83,6 +83,8 @@ def _records(screen: Screen, records: Iterable[Record], verbose: bool) -> None:
                 ("score", _parts(record) if verbose else None),
                 ("source", f"{origin.source} {origin.author}, {origin.kind} {origin.capture_id}"),
                 ("observed", origin.observed_at if verbose else None),
+                ("valid from", record.valid_from),
+                ("valid until", record.valid_until),
                 ("origin", origin_text(origin.origin, origin.vouched)),
                 ("consent", origin.consent_id),
                 ("expires", origin.expires_at),

@@ -170,7 +170,7 @@ def draw_memory(screen: Screen, shown: PromotedMemory) -> None:
             ("origin", origin_text(shown.origin, shown.vouched)),
             *fields_of(shown, "about=subject evidence=evidence_refs proposal=proposal_id consent=consent_id pack"),
             ("retracted", f"{retracted}: {shown.retraction_reason}" if retracted else None),
-            *fields_of(shown, "expires=expires_at superseded_by tombstoned=tombstoned_at"),
+            *fields_of(shown, "valid_from valid_until expires=expires_at superseded_by tombstoned=tombstoned_at"),
         ]
     )
 
@@ -244,6 +244,7 @@ def _capture(screen: Screen, shown: Capture) -> None:
             ("fact", content.fact if content else None),
             *fields_of(shown, "label=classification origin about=subject run=run_id captured=captured_at sequence=seq"),
             ("observed", shown.observed_at if shown.observed_at != shown.captured_at else None),
+            *fields_of(shown, "valid_from valid_until"),
         ]
     )
 

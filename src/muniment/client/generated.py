@@ -919,9 +919,9 @@ class AsyncClient(ClientLifecycle):
     ) -> Submission | Refusal:
         """Correct a memory, or the fact on a key: `value` for a typed fact, `text` for a plain one.
 
-        The correction takes its target's key, subject, scope and label. Another person approves it; then it replaces
-        the target and comes before everything else on its key. Raises `NotFound`, and `Conflict` for a memory that was
-        retracted before.
+        The correction takes its target's key, subject, scope and label, and holds when its target does. Another person
+        approves it; then it replaces the target and comes before everything else on its key. Raises `NotFound`, and
+        `Conflict` for a memory that was retracted before.
         """
         return await self._send(
             asker,

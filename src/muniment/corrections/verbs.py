@@ -55,9 +55,9 @@ async def correct(
 ) -> Submission | Refusal:
     """Correct a memory, or the fact on a key: `value` for a typed fact, `text` for a plain one.
 
-    The correction takes its target's key, subject, scope and label. Another person approves it; then it replaces the
-    target and comes before everything else on its key. Raises `NotFound`, and `Conflict` for a memory that was
-    retracted before.
+    The correction takes its target's key, subject, scope and label, and holds when its target does. Another person
+    approves it; then it replaces the target and comes before everything else on its key. Raises `NotFound`, and
+    `Conflict` for a memory that was retracted before.
     """
     target = build(Target, {name: fields.get(name) for name in Target.model_fields})
     target.check()
@@ -94,6 +94,8 @@ def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
         "intent_id": memory.scope.intent_id,
         "qualifiers": memory.scope.qualifiers | memory.scope.required,
         "classification": memory.classification,
+        "valid_from": memory.valid_from,
+        "valid_until": memory.valid_until,
     }
 
 

@@ -13,7 +13,7 @@ transaction that took the sequence number, which `verify` compares for the event
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from muniment.model.ids import Prefix
 
@@ -56,7 +56,7 @@ class Form:
     lasting: str
     loses: str = ""
     outside: Mapping[str, str] = field(default_factory=dict[str, str])
-    defaults: Mapping[str, str] = field(default_factory=dict[str, str])
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     where: str | None = None
     lost_by: str | None = None
     lost_of: str | None = None
@@ -113,20 +113,25 @@ FORMS: tuple[Form, ...] = (
     Form("captures", "capture_id",
         "seq:int author source kind classification holder subject user_id session_id run_id recall_id intent_id"
         " workflow_id decision_key qualifiers:json origin observed_at:time captured_at:time pack ontology_version"
-        " entity vouched",
+        " entity vouched valid_from:time@2 valid_until:time@2",
         loses="content:bytes", lost_by="rows.archived", lost_of="capture_id"),
     Form("candidates", "candidate_id",
         "seq:int capture_id capture_seq:int author source class entity predicate classification holder subject"
         " user_id session_id workflow_id intent_id qualifiers:json raw_confidence:float confidence:float trust:float"
         " consent_id extractor ordinal:int edits editor prior_editors:texts editors:texts gates:json redactions:json"
-        " corrects claimed_by calibration flags:texts consolidation:int fact:bytes",
+        " corrects claimed_by calibration flags:texts consolidation:int fact:bytes valid_from:time@2"
+        " valid_until:time@2 third_party:bool@2",
         loses="content:bytes",
-        outside={"live_capture_id": "cleared when the capture moves to an archive", "facts": _GENERATED}),
+        outside={"live_capture_id": "cleared when the capture moves to an archive", "facts": _GENERATED,
+                 "fingerprint": "derived from the content, which an erasure takes it with"},
+        defaults={"third_party": False}),
     Form("refusals", "capture_id consolidation:int extractor ordinal:int", "seq:int gate reason at:time rejection"),
     Form("proposals", "proposal_id",
         "seq:int candidate_id class tier_derived priority:float risk sensitive:bool consent_check contradicts:texts"
-        " auto_eligible:bool human_reasons:texts enqueued_at:time due_at:time pack edit_of reopens run_id audits",
-        outside={"lock": "cannot change"}),
+        " auto_eligible:bool human_reasons:texts enqueued_at:time due_at:time pack edit_of reopens run_id audits"
+        " action@2 targets:texts@2",
+        outside={"lock": "cannot change"},
+        defaults={"action": "promote", "targets": ()}),
     Form("verdicts", "verdict_id",
         "proposal_id seq:int action by by_kind at:time pack tier priority:float assignee memory_id holder cause",
         loses="remark:bytes"),
@@ -136,9 +141,10 @@ FORMS: tuple[Form, ...] = (
         " class entity predicate classification sensitive:bool tier tier_derived priority:float confidence:float"
         " trust:float holder subject user_id session_id workflow_id intent_id qualifiers:json decision_key"
         " consent_id consent_root pack ontology_version kind origin source author editors:texts approver"
-        " approver_kind captured_at:time observed_at:time vouched",
+        " approver_kind captured_at:time observed_at:time vouched valid_from:time@2 valid_until:time@2"
+        " third_party:bool@2",
         outside={"born_txid": "as every txid", "filters": _GENERATED, "facts": _GENERATED},
-        defaults={"verdict_action": "approve"}),
+        defaults={"verdict_action": "approve", "third_party": False}),
     Form("memory_bodies", "memory_id", "content:bytes", lost_by="rows.tombstoned", lost_of="memory_id"),
     Form("retractions", "memory_id", "seq:int retracted_at:time retracted_by reason superseded_by"),
     Form("tombstones", "memory_id", "seq:int tombstoned_at:time digest:bytes"),
@@ -216,6 +222,7 @@ EXEMPT: dict[str, str] = {
     "memory_links": _DERIVED,
     "embedders": _DERIVED,
     "index_rebuilds": "that words and vectors were made anew, of which an event tells",
+    "consent_requests": "no statement writes it yet; it gets its form with the first that does",
     "promotion_locks": "rows to lock, without content",
     "idempotency_keys": "recognises a repeated request; holds nothing of what was captured",
     "requests": "answers kept for a day, sealed",

@@ -56,7 +56,17 @@ def capture_of(row: Row, content: bytes | None) -> Capture:
 def candidate_of(row: Row, content: bytes | None) -> Candidate:
     """A candidate with its content, or without it if it was erased."""
     renamed = {"write_class": row["class"], "claimed_by": row["claimed_by"] or ""}
-    return Candidate(**fields_of(Candidate, row, **_fact(content), **renamed, scope=scope_of(row)))
+    gates = [_passed(one) for one in row["gates"]]
+    return Candidate(**fields_of(Candidate, row, **_fact(content), **renamed, gates=gates, scope=scope_of(row)))
+
+
+def _passed(stored: tuple[str, str] | dict[str, Any]) -> dict[str, Any]:
+    """A gate that a candidate passed, from its pair; a row from before migration 33 has the fields themselves."""
+    if isinstance(stored, dict):
+        return stored
+    gate, why = stored
+    reason, _, detail = why.partition(" ")
+    return {"gate": gate, "reason": reason, "detail": detail}
 
 
 def verdict_of(row: Row, remark: bytes | None) -> Verdict:

@@ -22,10 +22,10 @@ FULL JOIN (SELECT * FROM memory_scope WHERE tenant_id = :tenant_id) f ON f.memor
 LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = m.memory_id
 LEFT JOIN tombstones t ON t.tenant_id = :tenant_id AND t.memory_id = m.memory_id
 WHERE (f.memory_id, f.user_id, f.born_seq, f.promoted_at, f.expires_at, f.priority, f.confidence, f.tier, f.class,
-    f.classification, f.session_id, f.workflow_id, f.intent_id, f.entity, f.predicate, f.consent_root, f.qualifiers,
+    f.classification, f.session_id, f.workflow_id, f.intent_id, f.entity, f.predicate, f.consent_root, f.qualifiers, f.valid_from, f.valid_until,
     f.dead_seq, f.tomb_seq, f.tomb_at)
   IS DISTINCT FROM (m.memory_id, m.user_id, m.born_seq, m.promoted_at, m.expires_at, m.priority, m.confidence, m.tier, m.class,
-    m.classification, m.session_id, m.workflow_id, m.intent_id, m.entity, m.predicate, m.consent_root, m.qualifiers,
+    m.classification, m.session_id, m.workflow_id, m.intent_id, m.entity, m.predicate, m.consent_root, m.qualifiers, m.valid_from, m.valid_until,
     r.seq, t.seq, t.tombstoned_at)
 ORDER BY 1 LIMIT :count
 

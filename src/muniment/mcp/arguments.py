@@ -43,6 +43,8 @@ _CIRCUMSTANCES = {
     "recall_id": "The recall it is based on (rcl_...), if there was one.",
     "decision_key": "Which decision it belongs to, such as refund:ord_4711; needed for an evidence_link.",
     "observed_at": "When it was seen, in ISO 8601 with its zone; by default now.",
+    "valid_from": "From when it holds in the world, in ISO 8601 with its zone; by default open.",
+    "valid_until": "Until when it holds in the world; by default open.",
     "idempotency_key": "Any string of yours. The same call again under the same key changes nothing.",
 }
 _NARROWED = {

@@ -46,6 +46,8 @@ class StoredFact(Artifact):
     value: Any = None
     text: str
     evidence_refs: tuple[str, ...] = ()
+    valid_from: datetime | None = Field(default=None, description="from when it holds in the world (REC-14)")
+    valid_until: datetime | None = Field(default=None, description="until when it holds in the world")
 
 
 class _Author(Artifact):

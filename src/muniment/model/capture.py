@@ -104,6 +104,8 @@ class Circumstances(Artifact):
     qualifiers: Qualifiers = Field(default_factory=dict)
     evidence_refs: EvidenceRefs = ()
     observed_at: Instant | None = None
+    valid_from: Instant | None = Field(None, description="from when it holds in the world (REC-14); by default open")
+    valid_until: Instant | None = Field(None, description="until when it holds in the world; by default open")
     idempotency_key: OpenName | None = None
 
 
@@ -209,6 +211,8 @@ class Capture(Concerned, _Author):
     decision_key: str | None = None
     qualifiers: dict[str, str] = Field(default_factory=dict)
     observed_at: datetime
+    valid_from: datetime | None = Field(default=None, description="from when it holds in the world (REC-14)")
+    valid_until: datetime | None = Field(default=None, description="until when it holds in the world")
     captured_at: datetime
     pack: str
     ontology_version: str

@@ -50,6 +50,8 @@ class Record(Artifact):
     tier: Tier
     priority: float
     confidence: float
+    valid_from: datetime | None = Field(default=None, description="from when it holds in the world (REC-14)")
+    valid_until: datetime | None = Field(default=None, description="until when it holds in the world")
     scope: Scope
     provenance: Provenance
     contradiction: bool = Field(default=False, description="a contradiction with another record of the run is open")

@@ -294,6 +294,8 @@ class _Migration:
                 **memory.scope.model_dump(include={"user_id", "session_id", "workflow_id", "intent_id", "qualifiers"}),
                 "evidence_refs": memory.evidence_refs,
                 "observed_at": memory.observed_at,
+                "valid_from": memory.valid_from,
+                "valid_until": memory.valid_until,
             },
         )
 

@@ -40,9 +40,9 @@ WHERE s.tenant_id = :tenant_id AND m.tenant_id = :tenant_id AND m.memory_id = s.
 -- name: fill_scope
 -- From the log: the memories, their retractions, their tombstones.
 INSERT INTO memory_scope (tenant_id, user_id, memory_id, born_seq, dead_seq, tomb_seq, tomb_at, promoted_at, expires_at, priority, confidence,
-  tier, class, classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers)
+  tier, class, classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers, valid_from, valid_until)
 SELECT m.tenant_id, m.user_id, m.memory_id, m.born_seq, r.seq, t.seq, t.tombstoned_at, m.promoted_at, m.expires_at, m.priority, m.confidence,
-  m.tier, m.class, m.classification, m.session_id, m.workflow_id, m.intent_id, m.entity, m.predicate, m.consent_root, m.qualifiers
+  m.tier, m.class, m.classification, m.session_id, m.workflow_id, m.intent_id, m.entity, m.predicate, m.consent_root, m.qualifiers, m.valid_from, m.valid_until
 FROM memories m
 LEFT JOIN retractions r ON r.tenant_id = m.tenant_id AND r.memory_id = m.memory_id
 LEFT JOIN tombstones t ON t.tenant_id = m.tenant_id AND t.memory_id = m.memory_id

@@ -18,15 +18,17 @@ SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = :key FOR 
 
 -- name: insert
 -- rank: 2
--- each: memory_id, candidate_id, proposal_id, verdict_id, capture_id, seq, at, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack, ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at
+-- each: memory_id, candidate_id, proposal_id, verdict_id, capture_id, seq, at, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack, ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at, valid_from, valid_until
 INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at, born_txid,
   expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder,
   subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack,
-  ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at)
+  ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at,
+  valid_from, valid_until)
 VALUES (:tenant_id, :memory_id, :candidate_id, :proposal_id, :verdict_id, :capture_id, :seq, :at, :txid,
   coalesce(:expires_at::timestamptz, 'infinity'), :class, :entity, :predicate, :classification, :sensitive, :tier, :tier_derived, :priority, :confidence, :trust, :holder,
   :subject, :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :decision_key, :consent_id, :consent_root, :pack,
-  :ontology_version, :kind, :origin, :vouched, :source, :author, :editors, :approver, :approver_kind, :captured_at, :observed_at)
+  :ontology_version, :kind, :origin, :vouched, :source, :author, :editors, :approver, :approver_kind, :captured_at, :observed_at,
+  :valid_from, :valid_until)
 
 -- name: insert_body
 -- rank: 3
@@ -35,11 +37,11 @@ INSERT INTO memory_bodies (tenant_id, memory_id, content) VALUES (:tenant_id, :m
 
 -- name: insert_scope
 -- rank: 4
--- each: user_id, memory_id, seq, at, expires_at, priority, confidence, tier, class, classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers
+-- each: user_id, memory_id, seq, at, expires_at, priority, confidence, tier, class, classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers, valid_from, valid_until
 INSERT INTO memory_scope (tenant_id, user_id, memory_id, born_seq, promoted_at, expires_at, priority, confidence, tier, class,
-  classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers)
+  classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers, valid_from, valid_until)
 VALUES (:tenant_id, :user_id, :memory_id, :seq, :at, coalesce(:expires_at::timestamptz, 'infinity'), :priority, :confidence, :tier, :class,
-  :classification, :session_id, :workflow_id, :intent_id, :entity, :predicate, :consent_root, :qualifiers)
+  :classification, :session_id, :workflow_id, :intent_id, :entity, :predicate, :consent_root, :qualifiers, :valid_from, :valid_until)
 
 -- name: is_there
 -- Whether there is such a memory, live or not.

@@ -42,6 +42,7 @@ _SCOPE = "scope @"
 _BUDGET = "budget"
 # What a memory has of its candidate and of its capture as it is.
 _OF_CANDIDATE = ("candidate_id", "capture_id", "trust", "subject", "source", "author")
+_OF_CANDIDATE_IN_SCOPE = ("entity", "predicate", "classification", "confidence", "valid_from", "valid_until")
 _OF_CAPTURE = ("decision_key", "kind", "origin", "captured_at", "observed_at")
 
 
@@ -219,7 +220,7 @@ async def insert(
     memory_id = make_id("pm", tick.at)
     ends = [expires_at(candidate.write_class, tier, tick.at, pack), check.ends_by]
     common = {
-        **{name: getattr(candidate, name) for name in ("entity", "predicate", "classification", "confidence")},
+        **{name: getattr(candidate, name) for name in _OF_CANDIDATE_IN_SCOPE},
         **{name: getattr(scope, name) or "" for name in ("user_id", "session_id", "workflow_id", "intent_id")},
         "memory_id": memory_id,
         "seq": tick.seq,

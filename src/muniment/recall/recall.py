@@ -380,6 +380,13 @@ async def _fill(sessions: SessionStore, tx: Transaction, run: RunContext, found:
     await sessions.keep(tx.tenant_id, run.session_id, bodies, ends, tx.now)
 
 
+# What a record has of its memory as it is.
+_OF_MEMORY = (
+    *("entity", "predicate", "subject", "classification", "tier", "priority", "confidence"),
+    *("valid_from", "valid_until"),
+)
+
+
 async def _record(
     tx: Transaction, vault: Vault, row: Row, content: bytes, scores: Mapping[str, dict[str, float]]
 ) -> Record | None:
@@ -388,9 +395,8 @@ async def _record(
     if opened is None:
         return None
     fact = from_json(opened)
-    names = ("entity", "predicate", "subject", "classification", "tier", "priority", "confidence")
     return Record(
-        **{name: row[name] for name in names},
+        **{name: row[name] for name in _OF_MEMORY},
         id=row["memory_id"],
         text=fact["text"],
         value=fact["value"],

@@ -182,7 +182,7 @@ ORDER BY s.memory_id
 SELECT m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m.promoted_at,
   nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.tier, m.priority,
   m.confidence, m.holder, m.subject, m.user_id, m.session_id, m.workflow_id, m.intent_id, m.qualifiers,
-  m.consent_id, m.pack, m.kind, m.origin, m.vouched, m.source, m.author, m.approver, m.captured_at, m.observed_at,
+  m.consent_id, m.pack, m.kind, m.origin, m.vouched, m.source, m.author, m.approver, m.captured_at, m.observed_at, m.valid_from, m.valid_until,
   CASE WHEN m.memory_id = ANY (:held) THEN NULL ELSE b.content END AS content, s.wrapped_key, s.key_version, {required_then m}
 FROM memories m
 JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id

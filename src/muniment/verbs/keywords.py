@@ -31,6 +31,10 @@ class Circumstances(TypedDict, total=False):
     qualifiers: Mapping[str, str]
     evidence_refs: Sequence[str]
     observed_at: datetime | None
+    valid_from: datetime | None
+    """From when it holds in the world (REC-14); by default open."""
+    valid_until: datetime | None
+    """Until when it holds in the world; by default open."""
     idempotency_key: str | None
 
 
@@ -185,6 +189,10 @@ class CorrectFields(TypedDict, total=False):
     qualifiers: Mapping[str, str]
     evidence_refs: Sequence[str]
     observed_at: datetime | None
+    valid_from: datetime | None
+    """From when it holds; by default as its target."""
+    valid_until: datetime | None
+    """Until when it holds; by default as its target."""
     origin: str | None
     idempotency_key: str | None
 

@@ -3,6 +3,7 @@
 -- `content` is sealed under the key of `holder` (CAP-5). `entity` is whom a fact that was proposed is about, whoever's capture it
 -- is: an erasure must find it, refused or archived too. `vouched` is what the credential could vouch for when the capture was
 -- written (ISO-8): 'user', the words of the end user, or the tool that the origin names; null is the author's own word.
+-- `valid_from` and `valid_until` say when it holds in the world, as far as the caller knows (REC-14); null is open.
 -- The unique key on (seq, capture_id, author) serves the consolidator's scan, and binds a candidate to its capture's author.
 CREATE TABLE captures (
   tenant_id        text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -30,12 +31,15 @@ CREATE TABLE captures (
   content          bytea NOT NULL,
   entity           text COLLATE "C",
   vouched          text COLLATE "C",
+  valid_from       timestamptz,
+  valid_until      timestamptz,
   PRIMARY KEY (tenant_id, capture_id),
   UNIQUE (tenant_id, seq, capture_id, author),
   CONSTRAINT captures_vouched CHECK (
     vouched IS NULL
     OR (vouched = 'user' AND (kind = 'message' OR source = 'end_user') AND (origin IS NULL OR NOT starts_with(origin, 'tool:')))
-    OR (origin IS NOT NULL AND vouched = origin AND starts_with(origin, 'tool:') AND length(origin) > 5))
+    OR (origin IS NOT NULL AND vouched = origin AND starts_with(origin, 'tool:') AND length(origin) > 5)),
+  CONSTRAINT captures_valid CHECK (valid_from < valid_until)
 ) PARTITION BY HASH (tenant_id);
 SELECT divide_by_tenant('captures', 'content');
 

@@ -97,11 +97,14 @@ CREATE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL S
 
 -- What a capture states, once it passed the gates. `content` (value, text, evidence refs) is sealed under the key of `holder`.
 -- The author is the capture's by foreign key while the capture is in the database (`live_capture_id`; archiving sets it to
--- null, a new row cannot). Each edit carries all editors before it and adds its own. `gates` and `redactions` say what the
--- candidate went through and how often which kind was masked; `corrects` is the memory it corrects; `claimed_by` is whose
+-- null, a new row cannot). Each edit carries all editors before it and adds its own. `gates` (pairs of a gate and the reason
+-- why it passed) and `redactions` say what the candidate went through and how often which kind was masked; `corrects` is the memory it corrects; `claimed_by` is whose
 -- word its confidence is, `calibration` what that was measured by, `flags` what an extractor wants a person to know.
 -- `fact` is a digest of what it stated before the gates changed anything, under the key of its holder: a fact is proposed
 -- once from a capture, however often that is consolidated. Null for edits and copies.
+-- `valid_from` and `valid_until` say when it holds in the world (REC-14). `third_party`: it says something of a special category
+-- about somebody other than its speaker (CAN-16). `fingerprint` is a hash of what it asserts and of its scope under the tenant's
+-- key, by which proposals that say the same are found (REV-11); an erasure takes it with the content.
 CREATE TABLE candidates (
   tenant_id       text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   candidate_id    text COLLATE "C" NOT NULL,
@@ -133,12 +136,6 @@ CREATE TABLE candidates (
   prior_editors   text[] COLLATE "C",
   editors         text[] COLLATE "C" NOT NULL DEFAULT '{}',
   content         bytea NOT NULL,
-  -- What a memory must share with its candidate, '' for none, in one column that a foreign key can hold.
-  facts           text COLLATE "C" GENERATED ALWAYS AS (md5(
-    capture_id || chr(31) || class || chr(31) || classification || chr(31) || holder || chr(31) || coalesce(subject, '') || chr(31)
-    || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31) || coalesce(user_id, '') || chr(31)
-    || coalesce(session_id, '') || chr(31) || coalesce(workflow_id, '') || chr(31) || coalesce(intent_id, '') || chr(31)
-    || coalesce(qualifiers::text, ''))) STORED,
   gates           jsonb NOT NULL DEFAULT '[]',
   redactions      jsonb NOT NULL DEFAULT '{}',
   corrects        text COLLATE "C",
@@ -147,6 +144,17 @@ CREATE TABLE candidates (
   flags           text[] COLLATE "C" NOT NULL DEFAULT '{}',
   consolidation   int NOT NULL DEFAULT 1,
   fact            bytea,
+  valid_from      timestamptz,
+  valid_until     timestamptz,
+  third_party     boolean NOT NULL DEFAULT false,
+  fingerprint     bytea,
+  -- What a memory must share with its candidate, '' for none, in one column that a foreign key can hold.
+  facts           text COLLATE "C" GENERATED ALWAYS AS (md5(
+    capture_id || chr(31) || class || chr(31) || classification || chr(31) || holder || chr(31) || coalesce(subject, '') || chr(31)
+    || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31) || coalesce(user_id, '') || chr(31)
+    || coalesce(session_id, '') || chr(31) || coalesce(workflow_id, '') || chr(31) || coalesce(intent_id, '') || chr(31)
+    || coalesce(qualifiers::text, '') || chr(31) || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
+    || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, '') || chr(31) || third_party::text)) STORED,
   PRIMARY KEY (tenant_id, candidate_id),
   UNIQUE (tenant_id, candidate_id, author, editors, facts),
   UNIQUE (tenant_id, candidate_id, editors),
@@ -154,12 +162,14 @@ CREATE TABLE candidates (
   FOREIGN KEY (tenant_id, calibration) REFERENCES calibrations (tenant_id, calibration_id),
   CHECK ((edits IS NULL) = (editor IS NULL) AND (edits IS NULL) = (prior_editors IS NULL)),
   CHECK (cardinality(editors) <= 8),
-  CHECK (editors = CASE WHEN edits IS NULL THEN '{}'::text[] ELSE prior_editors || editor END)
+  CHECK (editors = CASE WHEN edits IS NULL THEN '{}'::text[] ELSE prior_editors || editor END),
+  CONSTRAINT candidates_valid CHECK (valid_from < valid_until),
+  CONSTRAINT candidates_fingerprint CHECK (length(fingerprint) = 16)
 ) PARTITION BY HASH (tenant_id);
 -- By which a capture that leaves lets go of its candidates.
 CREATE INDEX candidates_by_live_capture ON candidates (tenant_id, live_capture_id) WHERE live_capture_id IS NOT NULL;
 CREATE UNIQUE INDEX candidates_one_fact ON candidates (tenant_id, fact) WHERE fact IS NOT NULL;
-SELECT divide_by_tenant('candidates', 'content', 'fact');
+SELECT divide_by_tenant('candidates', 'content', 'fact', 'fingerprint');
 SELECT key_between_partitions('candidates', 'tenant_id, capture_seq, live_capture_id, author',
   'captures', 'tenant_id, seq, capture_id, author', 'ON DELETE SET NULL (live_capture_id)');
 SELECT key_between_partitions('candidates', 'tenant_id, edits, prior_editors', 'candidates', 'tenant_id, candidate_id, editors');
@@ -171,7 +181,7 @@ SELECT rows_of_transaction('calibrations', 'tenant_calibrate');
 SELECT add_policy('candidates', 'tenant_read', 'SELECT');
 -- The gates are checked when a candidate is written and never later: older ones had other gates, and an erasure blanks them.
 SELECT add_policy('candidates', 'tenant_insert', 'INSERT',
-  writes => $$live_capture_id = capture_id AND jsonb_path_query_array(gates, '$[*].gate') = required_gates()$$);
+  writes => $$live_capture_id = capture_id AND jsonb_path_query_array(gates, '$[*][0]') = required_gates()$$);
 -- An erasure blanks content as the owner (`erase_content`).
 SELECT add_policy('candidates', 'blank', 'UPDATE', login => 'owner');
 

@@ -3,6 +3,8 @@
 -- A proposal's status is derived from its verdicts; the row itself never changes (REV-1). `edit_of` is the proposal that it
 -- edits; `reopens` the duplicate that comes back, once, as a proposal of its own (REV-8); `run_id` the run that it came out of
 -- (REC-12); `audits` a memory that policy promoted alone and that a person is asked to look at again, once (JOB-6).
+-- `action` is what it asks for: to promote its candidate, or that a memory is retracted or corrected, of the few in `targets` that
+-- may be meant (CAN-12).
 CREATE TABLE proposals (
   tenant_id      text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   proposal_id    text COLLATE "C" NOT NULL,
@@ -25,18 +27,23 @@ CREATE TABLE proposals (
   reopens        text COLLATE "C",
   run_id         text COLLATE "C",
   audits         text COLLATE "C",
+  action         text NOT NULL DEFAULT 'promote',
+  targets        text[] COLLATE "C" NOT NULL DEFAULT '{}',
   PRIMARY KEY (tenant_id, proposal_id),
   UNIQUE (tenant_id, candidate_id),
-  UNIQUE (tenant_id, edit_of),
-  UNIQUE (tenant_id, reopens),
-  UNIQUE (tenant_id, audits),
   CONSTRAINT proposals_tenant_id_proposal_id_candidate_id_tier_derived__key1
     UNIQUE (tenant_id, proposal_id, candidate_id, tier_derived, class),
   FOREIGN KEY (tenant_id, candidate_id) REFERENCES candidates (tenant_id, candidate_id),
   FOREIGN KEY (tenant_id, edit_of) REFERENCES proposals (tenant_id, proposal_id),
   FOREIGN KEY (tenant_id, reopens) REFERENCES proposals (tenant_id, proposal_id),
-  CHECK (reopens <> proposal_id)
+  CHECK (reopens <> proposal_id),
+  CONSTRAINT proposals_action CHECK (action IN ('promote', 'retract', 'correct')),
+  CONSTRAINT proposals_targets CHECK (cardinality(targets) <= CASE action WHEN 'promote' THEN 0 ELSE 5 END)
 );
+-- Few proposals edit, reopen or audit anything: the others are not in these.
+CREATE UNIQUE INDEX proposals_tenant_id_edit_of_key ON proposals (tenant_id, edit_of) WHERE edit_of IS NOT NULL;
+CREATE UNIQUE INDEX proposals_tenant_id_reopens_key ON proposals (tenant_id, reopens) WHERE reopens IS NOT NULL;
+CREATE UNIQUE INDEX proposals_tenant_id_audits_key ON proposals (tenant_id, audits) WHERE audits IS NOT NULL;
 CREATE INDEX proposals_by_due ON proposals (tenant_id, due_at, proposal_id);
 CREATE INDEX proposals_by_run ON proposals (tenant_id, run_id, seq) WHERE run_id IS NOT NULL;
 -- Proposals that policy may promote alone, in the order of their commits.
@@ -104,6 +111,37 @@ CREATE TABLE refusals (
 );
 CREATE INDEX refusals_by_time ON refusals (tenant_id, seq, capture_id, ordinal);
 
+-- The question to a subject whether a fact may be kept that was refused only because the subject had not consented (CON-9): which
+-- fact of which capture, and its label; no content. It is answered once, until it ends, by who may record consents.
+CREATE TABLE consent_requests (
+  tenant_id     text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  request_id    text COLLATE "C" NOT NULL,
+  capture_id    text COLLATE "C" NOT NULL,
+  consolidation int NOT NULL,
+  extractor     text COLLATE "C" NOT NULL,
+  ordinal       int NOT NULL,
+  subject       text COLLATE "C" NOT NULL,
+  label         text COLLATE "C" NOT NULL,
+  seq           bigint NOT NULL,
+  asked_at      timestamptz NOT NULL,
+  txid          xid8 NOT NULL,
+  ends_at       timestamptz NOT NULL,
+  answer        text CHECK (answer IN ('granted', 'refused', 'withdrawn')),
+  answered_seq  bigint,
+  answered_at   timestamptz,
+  answered_txid xid8,
+  answered_by   text COLLATE "C",
+  PRIMARY KEY (tenant_id, request_id),
+  UNIQUE (tenant_id, capture_id, consolidation, extractor, ordinal),
+  FOREIGN KEY (tenant_id, capture_id, consolidation, extractor, ordinal)
+    REFERENCES refusals (tenant_id, capture_id, consolidation, extractor, ordinal),
+  FOREIGN KEY (tenant_id, seq, asked_at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  FOREIGN KEY (tenant_id, answered_seq, answered_at, answered_txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  CONSTRAINT consent_requests_whole_answer CHECK (num_nonnulls(answer, answered_seq, answered_at, answered_txid, answered_by) IN (0, 5)),
+  CONSTRAINT consent_requests_in_time CHECK (asked_at < ends_at AND answered_at < ends_at)
+);
+CREATE INDEX consent_requests_open ON consent_requests (tenant_id, subject, ends_at) WHERE answer IS NULL;
+
 -- Whether policy may promote a class alone: the last row of a class counts. Jobs may only open it, people only close it (JOB-6).
 CREATE TABLE breakers (
   tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -139,6 +177,9 @@ SELECT no_samples('verdicts', 'remark');
 
 -- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('proposals', 'rejection_marks', 'refusals', 'attendances');
+SELECT rows_of_transaction('consent_requests', 'tenant_ask', writes => 'answer IS NULL');
+SELECT add_policy('consent_requests', 'answer_once', 'UPDATE', sees => 'answer IS NULL',
+  writes => 'answer IS NOT NULL AND answered_txid = muniment.transaction_mark()', login => 'privacy');
 SELECT rows_of_transaction('verdicts', 'tenant_decide');
 -- An erasure ends what still waits in the queue, and does nothing else there.
 SELECT add_policy('verdicts', 'officer_withdraw', 'INSERT', writes => $$action = 'withdraw'$$, login => 'privacy', kind => 'RESTRICTIVE');
@@ -149,8 +190,9 @@ SELECT add_policy('breakers', 'jobs_open', 'INSERT', writes => 'open', login => 
 SELECT add_policy('breakers', 'people_close', 'INSERT', writes => 'NOT open', login => 'writer', kind => 'RESTRICTIVE');
 
 -- Who may do what.
-GRANT SELECT, INSERT ON verdicts, rejection_marks, refusals, breakers TO muniment_writer;
-GRANT SELECT ON proposals, verdicts, rejection_marks, refusals, breakers TO muniment_auditor;
+GRANT SELECT, INSERT ON verdicts, rejection_marks, refusals, consent_requests, breakers TO muniment_writer;
+GRANT SELECT ON proposals, verdicts, rejection_marks, refusals, consent_requests, breakers TO muniment_auditor;
+GRANT SELECT, UPDATE (answer, answered_seq, answered_at, answered_txid, answered_by) ON consent_requests TO muniment_privacy;
 GRANT SELECT, INSERT ON breakers TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (lock) ON proposals TO muniment_writer;
 GRANT SELECT (tenant_id, proposal_id, candidate_id, pack) ON proposals TO muniment_privacy;

@@ -48,20 +48,26 @@ CREATE TABLE memories (
   approver_kind    text NOT NULL,
   captured_at      timestamptz NOT NULL,
   observed_at      timestamptz NOT NULL,
+  vouched          text COLLATE "C",
+  valid_from       timestamptz,
+  valid_until      timestamptz,
+  third_party      boolean NOT NULL DEFAULT false,
   -- What `memory_scope` must share with its memory, in one column that a foreign key can hold; the same expression is there.
   filters          text COLLATE "C" GENERATED ALWAYS AS (md5(
     user_id || chr(31) || tier || chr(31) || class || chr(31) || classification || chr(31) || session_id || chr(31)
     || workflow_id || chr(31) || intent_id || chr(31) || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31)
     || coalesce(consent_root, '') || chr(31) || coalesce(qualifiers::text, '') || chr(31) || born_seq::text || chr(31)
     || extract(epoch FROM promoted_at AT TIME ZONE 'UTC')::text || chr(31) || extract(epoch FROM expires_at AT TIME ZONE 'UTC')::text || chr(31)
-    || priority::numeric::text || chr(31) || confidence::numeric::text)) STORED,
+    || priority::numeric::text || chr(31) || confidence::numeric::text || chr(31)
+    || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
+    || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, ''))) STORED,
   -- What it must share with its candidate.
   facts            text COLLATE "C" GENERATED ALWAYS AS (md5(
     capture_id || chr(31) || class || chr(31) || classification || chr(31) || holder || chr(31) || coalesce(subject, '') || chr(31)
     || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31) || user_id || chr(31)
     || session_id || chr(31) || workflow_id || chr(31) || intent_id || chr(31)
-    || coalesce(qualifiers::text, ''))) STORED,
-  vouched          text COLLATE "C",
+    || coalesce(qualifiers::text, '') || chr(31) || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
+    || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, '') || chr(31) || third_party::text)) STORED,
   PRIMARY KEY (tenant_id, memory_id),
   UNIQUE (tenant_id, proposal_id),
   UNIQUE (tenant_id, memory_id, filters),
@@ -87,6 +93,9 @@ CREATE TABLE memories (
     OR vouched IS DISTINCT FROM 'user' OR NOT muniment.is_among(approver, ARRAY[user_id])),
   CONSTRAINT memories_consent CHECK (
     NOT sensitive OR class = 'evidence_link' OR (consent_id IS NOT NULL AND consent_root IS NOT NULL AND subject IS NOT NULL)),
+  -- What is said about somebody else in a special category is promoted by a person, for its speaker's own runs (CAN-16).
+  CONSTRAINT memories_third_party CHECK (NOT third_party OR (approver_kind = 'operator' AND user_id <> '')),
+  CONSTRAINT memories_valid CHECK (valid_from < valid_until),
   CHECK ((consent_id IS NULL) = (consent_root IS NULL)),
   CHECK (tier <> 'working' OR session_id <> '')
 );
@@ -172,15 +181,19 @@ CREATE TABLE memory_scope (
   predicate      text COLLATE "C",
   consent_root   text COLLATE "C",
   qualifiers     jsonb,
+  tomb_seq       bigint,
+  body_id        text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN tomb_seq IS NULL THEN memory_id END) STORED,
+  tomb_at        timestamptz,
+  valid_from     timestamptz,
+  valid_until    timestamptz,
   filters        text COLLATE "C" GENERATED ALWAYS AS (md5(
     user_id || chr(31) || tier || chr(31) || class || chr(31) || classification || chr(31) || session_id || chr(31)
     || workflow_id || chr(31) || intent_id || chr(31) || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31)
     || coalesce(consent_root, '') || chr(31) || coalesce(qualifiers::text, '') || chr(31) || born_seq::text || chr(31)
     || extract(epoch FROM promoted_at AT TIME ZONE 'UTC')::text || chr(31) || extract(epoch FROM expires_at AT TIME ZONE 'UTC')::text || chr(31)
-    || priority::numeric::text || chr(31) || confidence::numeric::text)) STORED,
-  tomb_seq       bigint,
-  body_id        text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN tomb_seq IS NULL THEN memory_id END) STORED,
-  tomb_at        timestamptz,
+    || priority::numeric::text || chr(31) || confidence::numeric::text || chr(31)
+    || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
+    || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, ''))) STORED,
   PRIMARY KEY (tenant_id, memory_id),
   UNIQUE (tenant_id, memory_id, dead_seq),
   UNIQUE (tenant_id, body_id),

@@ -131,7 +131,7 @@ BEGIN
   GET DIAGNOSTICS touched = ROW_COUNT;
   INSERT INTO erased_rows VALUES (here, wanted, 'rejection_marks', touched);
 
-  UPDATE candidates c SET content = ''
+  UPDATE candidates c SET content = '', fingerprint = NULL
   WHERE c.tenant_id = here AND c.content <> ''
     AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
   OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
