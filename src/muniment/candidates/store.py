@@ -269,8 +269,8 @@ async def rejections_for(
     # Without the tenant's own key nothing was ever rejected, and a reader makes none.
     if not embedded or (tenant_data_key := await vault.existing_tenant_data_key(tx)) is None:
         return [()] * len(embedded)
-    # A batch is hashed only if anything was ever rejected; a single candidate's query was sent already.
-    if len(embedded) > 1 and not await tx.rows("candidate.any_rejected"):
+    # Hashed only if anything was ever rejected.
+    if not await tx.rows("candidate.any_rejected"):
         return [()] * len(embedded)
     hashes: set[int] = set()
     for number, one in enumerate(embedded, 1):
