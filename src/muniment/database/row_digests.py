@@ -55,35 +55,42 @@ class InsertPlan(NamedTuple):
     def reader(self, each: Sequence[str], shared: Mapping[str, Any]) -> Callable[[Sequence[Any]], EventRow]:
         """Return a function that reads a row from a sequence of the parameters `each`; shared ones are encoded once."""
         index = {name: number for number, name in enumerate(each)}
-        lasting, losing = (_encode_shared(sources, index, shared) for sources in (self.lasting, self.losing))
+        lasting = _hasher(self.lasting, index, shared)
+        losing = _hasher(self.losing, index, shared) if self.losing else None
         keys = [source.parameter or "" for source in self.lasting[: len(self.form.keys)]]
         name, version = self.form.name, self.form.version
+        own = index.get(keys[0]) if len(keys) == 1 else None
 
         def read(row: Sequence[Any]) -> EventRow:
-            key = [str(row[index[one]] if one in index else shared[one]) for one in keys]
-            blankable = _hash(losing, row) if losing else None
-            return EventRow(name, version, SEPARATOR.join(key), _hash(lasting, row), blankable)
+            if own is not None:
+                row_id = str(row[own])
+            else:
+                row_id = SEPARATOR.join([str(row[index[one]] if one in index else shared[one]) for one in keys])
+            return EventRow(name, version, row_id, lasting(row), losing(row) if losing is not None else None)
 
         return read
 
 
-# The bytes of a column that all rows share, or its source and its index in the row.
-_Part = bytes | tuple[_Source, int]
-
-
-def _encode_shared(sources: Sequence[_Source], index: Mapping[str, int], shared: Mapping[str, Any]) -> list[_Part]:
-    parts: list[_Part] = []
+def _hasher(
+    sources: Sequence[_Source], index: Mapping[str, int], shared: Mapping[str, Any]
+) -> Callable[[Sequence[Any]], bytes]:
+    """Return a function that hashes the record of a row; what rows share is encoded once, adjacent columns as one."""
+    parts: list[bytes] = [_COUNT.pack(len(sources))]
+    varying: list[tuple[int, _Source, int]] = []
     for source in sources:
-        name = source.parameter
-        if name is not None and name in index:
-            parts.append((source, index[name]))
+        number = index.get(source.parameter) if source.parameter is not None else None
+        if number is None:
+            parts[-1] += source.encode(shared[source.parameter] if source.parameter is not None else None)
         else:
-            parts.append(source.encode(shared[name] if name is not None else None))
-    return parts
+            varying.append((len(parts), source, number))
+            parts += [b"", b""]
 
+    def digest(row: Sequence[Any]) -> bytes:
+        for place, source, number in varying:
+            parts[place] = source.encode(row[number])
+        return sha256(b"".join(parts)).digest()
 
-def _hash(parts: Sequence[_Part], row: Sequence[Any]) -> bytes:
-    return record_hash([part if isinstance(part, bytes) else part[0].encode(row[part[1]]) for part in parts])
+    return digest
 
 
 @lru_cache(maxsize=1024)
@@ -145,11 +152,11 @@ class ValueType(NamedTuple):
 
 def column_bytes(kind: Kind, value: Any) -> bytes:
     """One column of a record: the oid of its type, its length and its bytes; null has the length -1."""
-    type_ = TYPES[kind]
+    _, oid, encode = TYPES[kind]
     if value is None:
-        return _HEAD.pack(type_.oid, _NULL)
-    content = type_.encode(value)
-    return _HEAD.pack(type_.oid, len(content)) + content
+        return _HEAD.pack(oid, _NULL)
+    content = encode(value)
+    return _HEAD.pack(oid, len(content)) + content
 
 
 def record_hash(columns: Sequence[bytes]) -> bytes:

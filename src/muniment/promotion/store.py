@@ -7,9 +7,10 @@ promotion), only then read, in a new statement, what is live; last take the tena
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from muniment.candidates.rules import expires_at
@@ -173,12 +174,13 @@ def _meets_earlier(embedded: Sequence[EmbeddedCandidate], comparer: TextComparer
     """Whether each is on the key of an earlier one, or as near to it as neighbours are."""
     nowhere = np.zeros(comparer.embedder.dimensions, dtype=np.float32)
     vectors = np.stack([one.vector if one.vector is not None else nowhere for one in embedded])
-    near: list[list[bool]] = np.tril(vectors @ vectors.T >= comparer.by.thresholds.similarity - ROUNDING, k=-1).tolist()
+    similar = vectors @ vectors.T >= comparer.by.thresholds.similarity - ROUNDING
+    near = cast("NDArray[np.bool_]", np.tril(similar, k=-1).any(axis=1)).tolist()
     keys: set[tuple[str | None, str | None]] = set()
     met: list[bool] = []
-    for one, row in zip(embedded, near, strict=True):
+    for one, is_near in zip(embedded, near, strict=True):
         key = (one.candidate.entity, one.candidate.predicate)
-        met.append(any(row) or (one.candidate.on_key and key in keys))
+        met.append(is_near or (one.candidate.on_key and key in keys))
         keys.add(key)
     return met
 
