@@ -80,9 +80,9 @@ WRITTEN_BY = {
     "promote.retract": "promotion/retraction_store.py retract_locked",
     "promote.mark_dead": "promotion/retraction_store.py retract_locked",
     "tombstone.insert": "promotion/retraction_store.py remove_content",
-    "review.decide": "review/store.py record_verdict",
+    "review.decide": "review/store.py _insert_verdicts",
     "promote.insert": "promotion/store.py insert",
-    "review.enqueue": "review/store.py enqueue",
+    "review.enqueue": "review/queue_store.py enqueue",
     "candidate.insert": "candidates/store.py insert_candidates",
     "capture.insert": "capture/store.py write",
 }

@@ -74,7 +74,7 @@ FROM_A_PLACE_ON: tuple[NamedStatement, ...] = (
     ("candidate.next_captures", {"count": 10}),
     ("candidate.backlog", {}),
     ("metrics.waiting", {}),
-    ("review.auto_promotable", {"count": 10, "suspended": []}),
+    ("review.auto_promotable", {"count": 10}),
     ("review.settled", {}),
     ("review.list", QUEUE_FILTERS | {"closed": False, "after": "mwp_1", "count": 10}),
     ("review.list", QUEUE_FILTERS | {"closed": True, "after": "mwp_1", "count": 10}),

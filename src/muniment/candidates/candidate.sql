@@ -4,10 +4,12 @@
 SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'
 
 -- name: next_captures
--- The captures behind the cursor, in the order of their commits; those proposed directly are done already.
-SELECT c.*, d.capture_id IS NOT NULL AS done
+-- The captures behind the cursor with the keys of their holders, in the order of their commits; those proposed directly are
+-- done already.
+SELECT c.*, d.capture_id IS NOT NULL AS done, s.wrapped_key, s.key_version
 FROM captures c
 LEFT JOIN consolidations d ON d.tenant_id = c.tenant_id AND d.capture_id = c.capture_id AND d.number = 1
+LEFT JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
 WHERE c.tenant_id = :tenant_id AND {unread c}
 ORDER BY c.seq, c.capture_id
 LIMIT :count
@@ -15,9 +17,10 @@ LIMIT :count
 -- name: due_again
 -- Those to be tried again now, in their order; none whose holder has an earlier one that is not due. A capture that was
 -- consolidated before blocks no other: its turn was long ago.
-SELECT c.*, r.tries, r.number
+SELECT c.*, r.tries, r.number, s.wrapped_key, s.key_version
 FROM retries r
 JOIN captures c ON c.tenant_id = :tenant_id AND c.capture_id = r.capture_id
+LEFT JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
 WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND {its_time r}
   AND NOT EXISTS (
     SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.number = 1 AND NOT {its_time e}

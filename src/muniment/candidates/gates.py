@@ -7,8 +7,8 @@ what the database knows, which is read only for candidates that passed the first
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from muniment.candidates.rules import matching_flags, strings
@@ -35,8 +35,7 @@ class Rejected(NamedTuple):
     similarity: float
 
 
-@dataclass(frozen=True)
-class Circumstances:
+class Circumstances(NamedTuple):
     """What the gates know beside the candidate itself."""
 
     pack: Pack
@@ -50,8 +49,7 @@ class Circumstances:
     vouched: str | None = None
 
 
-@dataclass(frozen=True)
-class Passage:
+class Passage(NamedTuple):
     """The result of passing gates: the candidate with the gates it passed, and the gate that refused it, if any."""
 
     candidate: Candidate
@@ -245,8 +243,13 @@ def pass_gates(candidate: Candidate, known: Circumstances, gates: Sequence[tuple
         if not decision.passed:
             refused_by = (name, decision)
             break
-        passed.append(Passed(gate=name, reason=decision.reasons[0].code, detail=decision.reasons[0].detail))
+        passed.append(_passed(name, decision.reasons[0].code, decision.reasons[0].detail))
     return Passage(candidate.model_copy(update={"gates": tuple(passed)}), refused_by)
+
+
+@lru_cache(maxsize=4096)
+def _passed(gate: GateName, reason: str, detail: str) -> Passed:
+    return Passed(gate=gate, reason=reason, detail=detail)
 
 
 # ---- remembered rejections (REV-6) ----

@@ -4,7 +4,7 @@ First everything is decided, with a checkpoint between slices, so that no other 
 tenant's clock is taken and everything written, so that no other writer waits for the decisions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,13 +18,15 @@ from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, compare
 from muniment.contradictions.store import EmbeddedCandidate, TextComparer
+from muniment.database import locks
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Transaction
-from muniment.model.candidate import Refusal
-from muniment.model.capture import Capture, holder_of
+from muniment.model.candidate import Candidate, Refusal
+from muniment.model.capture import Capture
 from muniment.model.fields import WriteClass
 from muniment.pack import Pack
 from muniment.review import store as review
+from muniment.review.queue_store import QueueEntry, enqueue, queue_entries
 from muniment.tracing import with_span
 
 
@@ -66,13 +68,25 @@ async def pass_last_gates(
 
     `counts` says which rejections count against a draft: all of them, except in a backtest.
     """
+    passages = await _last_passages(tx, vault, screened, comparer, pack, counts)
+    return [one for one in passages if isinstance(one, Screened)], [one for one in passages if isinstance(one, tuple)]
+
+
+async def _last_passages(
+    tx: Transaction,
+    vault: Vault,
+    screened: Sequence[Screened],
+    comparer: TextComparer,
+    pack: Pack,
+    counts: Callable[[Draft, Rejected], bool] = lambda _draft, _rejected: True,
+) -> list[Screened | Refused]:
+    """Return for each either what passed or the refusal."""
     drafted = [one.draft.candidate for one in screened]
     consents = await candidates.consents_for(tx, drafted)
     calibrations = await candidates.calibrations_for(tx, drafted)
     rejected = await candidates.rejections_for(tx, vault, [one.embedded for one in screened], comparer, pack)
-    passed: list[Screened] = []
-    refused: list[Refused] = []
-    for one, before in zip(screened, rejected, strict=True):
+    found: list[Screened | Refused] = []
+    for number, (one, before) in enumerate(zip(screened, rejected, strict=True), 1):
         draft, capture = one.draft, one.draft.capture
         # A sample keeps the confidence it was promoted with: the question is whether that was right.
         candidate = draft.candidate if draft.audits else candidates.calibrate(draft.candidate, calibrations, pack)
@@ -90,47 +104,79 @@ async def pass_last_gates(
         passage = pass_gates(candidate, known, LAST_GATES)
         if passage.refused_by is None:
             embedded = replace(one.embedded, candidate=passage.candidate)
-            passed.append(Screened(replace(draft, candidate=passage.candidate), embedded))
+            found.append(Screened(replace(draft, candidate=passage.candidate), embedded))
         else:
-            refused.append((draft, *passage.refused_by))
-    return passed, refused
+            found.append((draft, *passage.refused_by))
+        if number % SLICE == 0:
+            await checkpoint()
+    return found
+
+
+@dataclass(frozen=True)
+class PassedDraft:
+    """A draft that passed every gate, with what it repeats or contradicts, and whether it has neighbours at all."""
+
+    draft: Draft
+    compared: Compared
+    embedded: EmbeddedCandidate
+    has_neighbours: bool
 
 
 @dataclass(frozen=True)
 class IntakeDecision:
-    """What is to be written: drafts that passed every gate, with what each repeats or contradicts; and the refused."""
+    """What is to be written: drafts that passed every gate, and the refused.
+
+    With `scopes_locked` the drafts that policy may promote were compared under the locks of their scopes.
+    """
 
     context: FabricContext
     pack: Pack
-    passed: tuple[tuple[Draft, Compared], ...]
+    passed: tuple[PassedDraft, ...]
     refused: tuple[Refused, ...]
+    comparer: TextComparer | None = None
+    scopes_locked: bool = False
 
     @property
     def contradicts(self) -> bool:
         """Whether a contradiction will be opened, which is a change that recalls may see."""
-        return any(compared.contradicts for _, compared in self.passed)
+        return any(one.compared.contradicts for one in self.passed)
 
     def with_capture(self, capture: Capture) -> "IntakeDecision":
         """Return the same decision with the drafts' one capture as it was written, with its sequence."""
         return replace(
             self,
-            passed=tuple((replace(draft, capture=capture), compared) for draft, compared in self.passed),
+            passed=tuple(replace(one, draft=replace(one.draft, capture=capture)) for one in self.passed),
             refused=tuple((replace(draft, capture=capture), gate, why) for draft, gate, why in self.refused),
         )
+
+    async def entries(self, tx: Transaction) -> list[QueueEntry]:
+        """Derive the proposals of what passed. Nothing is written."""
+        auto = any(_is_auto(one.draft.candidate, self.pack) for one in self.passed)
+        suspended = await review.suspended_classes(tx) if auto else frozenset[WriteClass]()
+        return queue_entries(tx, [(one.draft, one.compared) for one in self.passed], self.pack, suspended)
 
     async def enqueue(self, tx: Transaction, *, edit_of: str | None = None) -> tuple[list[str], list[Refusal]]:
         """Store the candidates and put them into the queue; returns the proposals' ids, and the refusals.
 
         The refusal of an edit is returned and not recorded: the proposal that it would have replaced stays.
         """
-        kept = [draft for draft, _ in self.passed]
+        return await self.enqueue_entries(tx, await self.entries(tx), edit_of=edit_of)
+
+    async def enqueue_entries(
+        self, tx: Transaction, entries: Sequence[QueueEntry], *, edit_of: str | None = None
+    ) -> tuple[list[str], list[Refusal]]:
+        """The same with the entries that were derived before."""
+        kept = [one.draft for one in self.passed]
         await candidates.insert_candidates(tx, self.context.vault, kept)
         refusals = await candidates.record_refusals(tx, self.refused, keep=edit_of is None)
         # Nothing of a refused edit is stored.
         await candidates.store_names(tx, self.context.vault, kept, self.refused if edit_of is None else ())
-        auto = any(self.pack.policy_for(draft.candidate.write_class).approval == "auto" for draft in kept)
-        suspended = await review.suspended_classes(tx) if auto else frozenset[WriteClass]()
-        return await review.enqueue(tx, self.passed, self.pack, edit_of=edit_of, suspended=suspended), refusals
+        await enqueue(tx, entries, self.pack, edit_of=edit_of)
+        return [one.proposal_id for one in entries], refusals
+
+
+def _is_auto(candidate: Candidate, pack: Pack) -> bool:
+    return pack.policy_for(candidate.write_class).approval == "auto"
 
 
 @dataclass(frozen=True)
@@ -142,6 +188,7 @@ class Intake:
     comparer: TextComparer
     screened: tuple[Screened, ...]
     refused: tuple[Refused, ...]
+    scopes_locked: bool = False
 
     @classmethod
     async def of(
@@ -164,39 +211,46 @@ class Intake:
             await checkpoint()
         return cls(context, pack, comparer, tuple(screened), tuple(refused))
 
-    async def prefetch(self, tx: Transaction) -> None:
-        """Prefetch all that deciding and enqueueing these drafts will read."""
-        reads: list[NamedStatement] = []
-        for one in self.screened:
-            candidate, capture = one.draft.candidate, one.draft.capture
-            # The holders of the fact and of the capture differ where the capture names only a user.
-            holders = (
-                holder_of(candidate.subject, candidate.scope.user_id),
-                holder_of(capture.subject, capture.user_id),
-            )
-            reads += (("tenant.hold_subjects", {"holders": [holder]}) for holder in dict.fromkeys(holders))
-            reads += candidates.consents_query([candidate])
-            reads += candidates.calibrations_query([candidate])
-            hashes = candidates.rejection_hashes(
-                one.embedded, self.comparer, await self.context.vault.tenant_data_key(tx)
-            )
-            reads.append(candidates.rejections_query([one.embedded], hashes, self.pack, tx.now))
-            reads += contradictions.neighbour_queries(one.embedded, self.comparer, self.pack)
+    async def prefetch(self, tx: Transaction, *first: NamedStatement) -> None:
+        """Prefetch all that deciding and enqueueing these drafts will read, after the statements given."""
+        embedded = [one.embedded for one in self.screened]
+        drafted = [one.candidate for one in embedded]
+        reads = [*first, *candidates.consents_query(drafted), *candidates.calibrations_query(drafted)]
+        reads.append(("candidate.any_rejected", {}))
+        reads += contradictions.neighbours_queries(embedded, self.comparer, self.pack)
+        if any(_is_auto(one, self.pack) for one in drafted):
+            reads.append(("jobs.breakers", {}))
         await tx.prefetch(*reads)
+
+    async def lock_scopes(self, tx: Transaction, existing: Collection[str]) -> "Intake":
+        """Lock the scopes of what policy may promote, then prefetch, in one round trip.
+
+        `existing` are the names of locks that are known to exist. INVARIANT: the subjects are locked already.
+        """
+        users = {one.draft.candidate.scope.user_id for one in self.screened if _is_auto(one.draft.candidate, self.pack)}
+        if users:
+            locks.create(tx, [key for key in locks.scope_keys(users) if key not in existing])
+        await self.prefetch(tx, *(locks.scope_locks(users) if users else ()))
+        return replace(self, scopes_locked=True)
 
     @with_span("gates")
     async def decide(self, tx: Transaction) -> IntakeDecision:
         """Pass the other gates, and compare what passed with what is promoted."""
-        vault, pack = self.context.vault, self.pack
-        screened, refused = await pass_last_gates(tx, vault, self.screened, self.comparer, pack)
-        found = await contradictions.neighbours(tx, vault, [one.embedded for one in screened], self.comparer, pack)
-        passed: list[tuple[Draft, Compared]] = []
-        for number, (one, around) in enumerate(zip(screened, found, strict=True), 1):
+        vault, pack, comparer = self.context.vault, self.pack, self.comparer
+        passages = await _last_passages(tx, vault, self.screened, comparer, pack)
+        around = await contradictions.neighbours(tx, vault, [one.embedded for one in self.screened], comparer, pack)
+        passed: list[PassedDraft] = []
+        refused: list[Refused] = []
+        for one, near in zip(passages, around, strict=True):
+            if isinstance(one, tuple):
+                refused.append(one)
+                continue
             candidate = one.draft.candidate
-            passed.append((one.draft, compare(candidate, tier_for(candidate, pack), around, pack, self.comparer.by)))
-            if number % SLICE == 0:
-                await checkpoint()
-        return IntakeDecision(self.context, pack, tuple(passed), (*self.refused, *refused))
+            compared = compare(candidate, tier_for(candidate, pack), near, pack, comparer.by)
+            passed.append(PassedDraft(one.draft, compared, one.embedded, bool(near)))
+        return IntakeDecision(
+            self.context, pack, tuple(passed), (*self.refused, *refused), comparer, self.scopes_locked
+        )
 
 
 async def enqueue_drafts(

@@ -10,7 +10,7 @@ from muniment.context import FabricContext
 from muniment.database.storage import Transaction
 from muniment.errors import NotFound
 from muniment.model.candidate import Refusal
-from muniment.model.capture import Capture, CaptureInput, Content
+from muniment.model.capture import Capture, CaptureInput, Content, holder_of
 from muniment.model.context import Principal
 from muniment.model.ids import make_ids
 from muniment.model.proposal import Submission
@@ -32,7 +32,10 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
         intake = await Intake.of(context, tx, pack, [draft])
-        await intake.prefetch(tx)
+        # The holders of the fact and of the capture differ where the capture names only a user.
+        fact = draft.candidate
+        holders = (holder_of(fact.subject, fact.scope.user_id), holder_of(item.subject, item.user_id))
+        await intake.prefetch(tx, *(("tenant.hold_subjects", {"holders": [one]}) for one in dict.fromkeys(holders)))
         decision = await intake.decide(tx)
         if not decision.contradicts:
             tx.change_nothing_visible()

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from anyio.lowlevel import checkpoint
@@ -23,7 +24,7 @@ from muniment.candidates.rules import (
 )
 from muniment.capture import store as captures
 from muniment.contradictions.store import EmbeddedCandidate, TextComparer
-from muniment.database.rows import candidate_of, consent_of, fact_content
+from muniment.database.rows import candidate_content, candidate_of, consent_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.errors import SealBroken
@@ -42,6 +43,8 @@ _COPIED = (
     *("raw_confidence", "confidence", "trust", "consent_id", "extractor", "calibration", "corrects", "edits", "editor"),
     *("valid_from", "valid_until"),
 )
+_OF_SCOPE = ("user_id", "session_id", "workflow_id", "intent_id")
+_NO_REDACTIONS = Jsonb({})
 
 
 def new_ids(tx: Transaction, count: int) -> list[str]:
@@ -95,8 +98,7 @@ async def insert_candidates(tx: Transaction, vault: Vault, drafts: Sequence[Draf
     holders = {holder_of(draft.candidate.subject, draft.candidate.scope.user_id) for draft in drafts}
     keys = await vault.keys(tx, holders, make=True)
     tick = await tx.tick()
-    rows = [_row(draft, keys, number) for draft, number in zip(drafts, numbers, strict=True)]
-    tx.defer_many("candidate.insert", [tuple(row.values()) for row in rows], each=tuple(rows[0]), seq=tick.seq)
+    tx.defer_columns("candidate.insert", _columns(drafts, keys, numbers), seq=tick.seq)
 
 
 def _fact_digest(key: SubjectKey, capture_id: str, stated: bytes, number: int = 1) -> bytes:
@@ -126,30 +128,47 @@ async def not_proposed_before(tx: Transaction, vault: Vault, drafts: Sequence[Dr
     return [one for one in drafts if not any(is_same(one, row) for row in rows.get(one.capture.capture_id, ()))]
 
 
-def _row(draft: Draft, keys: dict[str, SubjectKey], number: int) -> dict[str, Any]:
-    candidate, scope = draft.candidate, draft.candidate.scope
-    holder = holder_of(candidate.subject, scope.user_id)
-    content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    stated, edited = draft.stated, candidate.edits is not None
+def _columns(drafts: Sequence[Draft], keys: dict[str, SubjectKey], numbers: Sequence[int]) -> dict[str, Sequence[Any]]:
+    facts = [draft.candidate for draft in drafts]
+    scopes = [fact.scope for fact in facts]
+    holders = [holder_of(fact.subject, fact.scope.user_id) for fact in facts]
+    editors = [
+        [*draft.prior_editors, fact.editor] if fact.edits is not None else []
+        for draft, fact in zip(drafts, facts, strict=True)
+    ]
     return {
-        **{name: getattr(candidate, name) for name in _COPIED},
-        **{name: getattr(scope, name) for name in ("user_id", "session_id", "workflow_id", "intent_id")},
-        "live_capture_id": candidate.capture_id,
-        "capture_seq": draft.capture.seq,
-        "class": candidate.write_class,
-        "holder": holder,
-        "qualifiers": Jsonb(scope.qualifiers) if scope.qualifiers else None,
-        "claimed_by": candidate.claimed_by or None,
-        "flags": list(candidate.flags),
-        "ordinal": draft.ordinal,
-        "gates": Jsonb([(one.gate, f"{one.reason} {one.detail}".rstrip()) for one in candidate.gates]),
-        "redactions": Jsonb(candidate.redactions),
-        "prior_editors": list(draft.prior_editors) if edited else None,
-        "editors": [*draft.prior_editors, candidate.editor] if edited else [],
-        "consolidation": draft.consolidation,
-        "fact": _fact_digest(keys[holder], candidate.capture_id, stated, number) if stated is not None else None,
-        "content": keys[holder].seal("candidates.content", candidate.candidate_id, content),
+        **{name: [getattr(fact, name) for fact in facts] for name in _COPIED},
+        **{name: [getattr(scope, name) for scope in scopes] for name in _OF_SCOPE},
+        "live_capture_id": [fact.capture_id for fact in facts],
+        "capture_seq": [draft.capture.seq for draft in drafts],
+        "class": [fact.write_class for fact in facts],
+        "holder": holders,
+        "qualifiers": [Jsonb(scope.qualifiers) if scope.qualifiers else None for scope in scopes],
+        "claimed_by": [fact.claimed_by or None for fact in facts],
+        "flags": [list(fact.flags) for fact in facts],
+        "ordinal": [draft.ordinal for draft in drafts],
+        "gates": [_gates(tuple((one.gate, one.reason, one.detail) for one in fact.gates)) for fact in facts],
+        "redactions": [Jsonb(fact.redactions) if fact.redactions else _NO_REDACTIONS for fact in facts],
+        "prior_editors": [list(draft.prior_editors) if draft.candidate.edits is not None else None for draft in drafts],
+        "editors": editors,
+        "consolidation": [draft.consolidation for draft in drafts],
+        "fact": [
+            _fact_digest(keys[holder], draft.candidate.capture_id, draft.stated, number)
+            if draft.stated is not None
+            else None
+            for draft, holder, number in zip(drafts, holders, numbers, strict=True)
+        ],
+        "content": [
+            keys[holder].seal("candidates.content", fact.candidate_id, candidate_content(fact))
+            for fact, holder in zip(facts, holders, strict=True)
+        ],
     }
+
+
+@lru_cache(maxsize=1024)
+def _gates(passed: tuple[tuple[str, str, str], ...]) -> Jsonb:
+    """The gates that a candidate passed, as they are stored; most of a batch passed them alike."""
+    return Jsonb([(gate, f"{reason} {detail}".rstrip()) for gate, reason, detail in passed])
 
 
 def mark_done(tx: Transaction, capture_ids: Iterable[str], numbers: Mapping[str, int] | None = None) -> None:
@@ -270,8 +289,8 @@ async def rejections_for(
     # Without the tenant's own key nothing was ever rejected, and a reader makes none.
     if not embedded or (tenant_data_key := await vault.existing_tenant_data_key(tx)) is None:
         return [()] * len(embedded)
-    # A batch is hashed only if anything was ever rejected; a single candidate's query was sent already.
-    if len(embedded) > 1 and not await tx.rows("candidate.any_rejected"):
+    # Hashed only if anything was ever rejected.
+    if not await tx.rows("candidate.any_rejected"):
         return [()] * len(embedded)
     hashes: set[int] = set()
     for number, one in enumerate(embedded, 1):

@@ -28,6 +28,7 @@ FROM (SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance {near_scope 
 {near_rows m}
 
 -- name: vectors
+-- results: binary
 -- All that those users see, for a batch that is compared in the process.
 SELECT v.memory_id, f.user_id, halfvec_send(v.vector) AS vector
 FROM memory_vectors v

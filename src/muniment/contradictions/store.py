@@ -19,7 +19,7 @@ from muniment.contradictions.rules import Comparison, Contradicted, Neighbour
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.database.vectors import Vector, from_sql, to_sql
+from muniment.database.vectors import Vector, many_from_sql, to_sql
 from muniment.errors import Conflict, NotFound
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, Vectors, embedded
 from muniment.language.instructions import visible_text
@@ -116,6 +116,18 @@ def near_to(
     return ("neighbours.near" if comparer.embedder.name == BUILTIN_EMBEDDER else "neighbours.near_exactly", values)
 
 
+def neighbours_queries(
+    embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
+) -> list[NamedStatement]:
+    """Return the statements that `neighbours` sends first, so that they can be prefetched with others."""
+    if len(embedded) < BATCH:
+        return [query for one in embedded for query in neighbour_queries(one, comparer, pack)]
+    candidates = [one.candidate for one in embedded]
+    scope = {"embedder": comparer.embedder.name, "users": users_beside(candidates), "count": FETCHED + 1}
+    keyed = [one for one in candidates if one.on_key]
+    return [("neighbours.vectors", scope), *([on_keys_of(keyed, pack)] if keyed else [])]
+
+
 async def neighbours(
     tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
 ) -> list[list[Neighbour]]:
@@ -154,10 +166,10 @@ async def _together(
 ) -> list[list[Neighbour]] | None:
     """Find the neighbours of a whole batch; None when it sees too many memories to fetch them all."""
     candidates = [one.candidate for one in embedded]
-    scope = {"embedder": comparer.embedder.name, "users": users_beside(candidates), "count": FETCHED + 1}
-    seen, on_keys = await tx.gather(
-        ("neighbours.vectors", scope), on_keys_of([one for one in candidates if one.on_key], pack)
-    )
+    queries = neighbours_queries(embedded, comparer, pack)
+    await tx.prefetch(*queries)
+    seen, *keyed = [await tx.rows(name, **values) for name, values in queries]
+    on_keys = keyed[0] if keyed else []
     if len(seen) > FETCHED:
         return None
     near = near_among(embedded, seen, comparer)
@@ -191,7 +203,7 @@ def near_among(
     embedded_at = [(index, one.vector) for index, one in enumerate(embedded) if one.vector is not None]
     if not embedded_at or not seen:
         return found
-    vectors: Vectors = np.stack([from_sql(row["vector"]) for row in seen])
+    vectors: Vectors = many_from_sql([row["vector"] for row in seen])
     similar = np.stack([vector for _, vector in embedded_at]) @ vectors.T
     least = comparer.by.thresholds.similarity - ROUNDING
     for line, column in np.argwhere(similar >= least).tolist():

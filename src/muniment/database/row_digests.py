@@ -174,11 +174,11 @@ class ValueType(NamedTuple):
 
 def column_bytes(kind: Kind, value: Any) -> bytes:
     """One column of a record: the oid of its type, its length and its bytes; null has the length -1."""
-    type_ = TYPES[kind]
+    _, oid, encode = TYPES[kind]
     if value is None:
-        return _HEAD.pack(type_.oid, _NULL)
-    content = type_.encode(value)
-    return _HEAD.pack(type_.oid, len(content)) + content
+        return _HEAD.pack(oid, _NULL)
+    content = encode(value)
+    return _HEAD.pack(oid, len(content)) + content
 
 
 def record_hash(columns: Sequence[bytes]) -> bytes:

@@ -29,6 +29,11 @@ def fact_content(text: str, value: Any, evidence_refs: tuple[str, ...]) -> bytes
     return to_json({"text": text, "value": value, "evidence_refs": evidence_refs})
 
 
+def candidate_content(candidate: Candidate) -> bytes:
+    """The sealed content of a candidate, and of the memory that it becomes."""
+    return fact_content(candidate.text, candidate.value, candidate.evidence_refs)
+
+
 def _fact(content: bytes | None) -> dict[str, Any]:
     """The fields that `fact_content` holds; empty ones if the content was erased."""
     fact: dict[str, Any] = from_json(content) if content is not None else {"text": "", "value": None}

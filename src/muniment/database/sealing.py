@@ -23,6 +23,9 @@ from muniment.model.capture import TENANT_HOLDER
 
 _FORMAT = b"\x01"
 _NONCE = 12
+_TAG = 16
+# How much longer sealed content is than the content.
+SEALED_BYTES = len(_FORMAT) + _NONCE + _TAG
 _TENANTS_CACHED = 4096
 # The holder that the audit key is wrapped for; no CEID and no user has this name.
 AUDIT_HOLDER = "*audit"
@@ -224,6 +227,13 @@ class Vault:
                 if not skip_broken:
                     raise
         return opened
+
+    async def keep_held(self, tx: Transaction, rows: Iterable[Row]) -> None:
+        """Open the keys of rows that `tenant.hold_subjects` locked; `keys` finds these, and makes what is missing."""
+        for row in rows:
+            with suppress(SealBroken):
+                holder = row["holder"]
+                tx.opened_keys[holder] = await self.open_key(tx, holder, row["wrapped_key"], row["key_version"])
 
     async def keys_and_tick(self, tx: Transaction, holders: Iterable[str]) -> dict[str, SubjectKey]:
         """The keys of those holders, locked as with `make`, and the tick, in one round trip.

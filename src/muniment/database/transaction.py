@@ -1,7 +1,7 @@
 """A transaction of one tenant: batched statements, the tenant's next sequence number, events and the commit."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
@@ -33,6 +33,8 @@ _COMMIT = Statement("commit", "COMMIT")
 # that was ended while it ran the commands is not replaced, or nobody could end a statement.
 _REPLACEMENTS = 2
 _AT_ONCE_SECONDS = 0.1
+# An insert by columns of at least so many rows sends what they have in common once.
+_COMPARED_FROM = 16
 
 
 class RowKeys(Protocol):
@@ -146,8 +148,10 @@ class Transaction:
         return [reply.rows for reply in replies]
 
     async def prefetch(self, *statements: NamedStatement) -> None:
-        """Prefetch these reads; the next `rows()` with equal arguments returns the cached result."""
-        self._prefetched.extend(zip(statements, await self.gather(*statements), strict=True))
+        """Prefetch these reads, unless they were before; the next `rows()` with equal arguments returns the result."""
+        known = [one for one, _ in self._prefetched]
+        wanted = [one for one in statements if one not in known]
+        self._prefetched.extend(zip(wanted, await self.gather(*wanted), strict=True))
 
     def defer(self, name: str, **parameters: Any) -> None:
         """Queue a statement whose result is not needed; it is sent with the next round trip or the commit.
@@ -174,6 +178,20 @@ class Transaction:
         """Queue an `insert_many` for the next round trip or the commit."""
         noted = self.event_rows.add_inserts(name, rows, each, shared | self._always())
         self._pending.extend(self._inserts(name, noted, each, shared))
+
+    def defer_columns(self, name: str, columns: Mapping[str, Sequence[Any]], **shared: Any) -> None:
+        """Queue a many-row insert whose rows are given by columns; a value that all rows have is sent once.
+
+        INVARIANT: rows queued before by `defer_row` are sent before these, later ones after them.
+        """
+        rows = len(next(iter(columns.values())))
+        if self._deferred_rows:
+            self._pending = list[Command | None](self._take_pending())
+        # A few rows are all sent alike, so that few forms of the statement are prepared.
+        compared = columns.items() if rows >= _COMPARED_FROM else ()
+        equal = {one: column[0] for one, column in compared if column.count(column[0]) == rows}
+        varying = {one: column for one, column in columns.items() if one not in equal}
+        self.defer_many(name, zip(*varying.values(), strict=True), each=tuple(varying), **shared, **equal)
 
     async def insert_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any

@@ -1,5 +1,6 @@
 """Vectors in half precision, as the database sends and reads them."""
 
+from collections.abc import Sequence
 from struct import pack as pack_bytes
 
 import numpy as np
@@ -19,9 +20,9 @@ def to_sql(vector: Vector) -> HalfVector:
     return HalfVector(pack_bytes(">hh", len(vector), 0) + vector.astype(">f2").tobytes())
 
 
-def from_sql(sent: bytes) -> Vector:
-    """Unpack a half-precision vector: its length, two empty bytes, the numbers."""
-    return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
+def many_from_sql(sent: Sequence[bytes]) -> NDArray[np.float32]:
+    """Unpack half-precision vectors of one length: each has its length, two empty bytes, and the numbers."""
+    return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
 
 
 def similarities(sent: bytes, count: int, vector: Vector) -> NDArray[np.float64]:

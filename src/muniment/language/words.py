@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
 import Stemmer
 
@@ -34,8 +35,7 @@ _LONGEST = 64
 _MOST_OCCURRENCES = 255
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """A word as it was written, and the term that it is indexed by."""
 
     written: str
@@ -45,12 +45,13 @@ class Word:
 def words_of(text: str) -> list[Word]:
     """Return the words of a text in order, without stop words."""
     found: list[Word] = []
-    stem = _stemmer()
-    for written in _WORD.findall(visible_text(text).translate(_APOSTROPHES)):
+    visible = visible_text(text).translate(_APOSTROPHES)
+    stem, unspaced = _stemmer(), _UNSPACED.search(visible) is not None
+    for written in _WORD.findall(visible):
         folded = written.casefold()
         if folded in _STOP_WORDS:
             continue
-        if _UNSPACED.search(folded):
+        if unspaced and _UNSPACED.search(folded):
             found += [Word(pair, pair) for pair in _pairs(folded)]
         else:
             found.append(Word(written, stem(folded[:_LONGEST])))
@@ -77,10 +78,14 @@ def index_of(text: str, observed_at: datetime) -> Index:
     """Count the terms of a text and of the date it was observed, so that "in May" finds what was seen in May."""
     counted = Counter(word.term for word in words_of(text))
     words = min(sum(counted.values()), 2**15 - 1)
-    for word in words_of(f"{observed_at.day} {_MONTHS[observed_at.month - 1]} {observed_at.year}"):
-        counted[word.term] += 1
+    counted.update(_date_terms(observed_at.day, observed_at.month, observed_at.year))
     terms = {term: min(times, _MOST_OCCURRENCES) for term, times in counted.items()}
     return Index(terms, max(words, *terms.values()))
+
+
+@lru_cache(maxsize=1024)
+def _date_terms(day: int, month: int, year: int) -> tuple[str, ...]:
+    return tuple(word.term for word in words_of(f"{day} {_MONTHS[month - 1]} {year}"))
 
 
 def _stemmer() -> Callable[[str], str]:

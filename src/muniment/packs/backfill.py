@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from muniment.candidates import store as candidates
-from muniment.candidates.intake import Intake, IntakeDecision
+from muniment.candidates.intake import Intake, IntakeDecision, PassedDraft
 from muniment.candidates.propose import as_captured
-from muniment.candidates.rules import Draft, draft_facts, fact_text
+from muniment.candidates.rules import draft_facts, fact_text
 from muniment.capture import store as captures
 from muniment.capture.store import Receipt
 from muniment.consent import store as ledger
@@ -301,20 +301,21 @@ class _Migration:
 
     def _with_own_values(self, decided: IntakeDecision) -> IntakeDecision:
         """The decision with the memory's own confidence, at most its trust, and without the memory itself."""
-        mine, admitted = self.memory.memory_id, list[tuple[Draft, Compared]]()
-        for draft, compared in decided.passed:
-            own = draft.candidate
+        mine, admitted = self.memory.memory_id, list[PassedDraft]()
+        for one in decided.passed:
+            own, compared = one.draft.candidate, one.compared
             changed = {"confidence": self.memory.confidence, "trust": min(own.trust, self.memory.trust)}
             others = Compared(
-                tuple(one for one in compared.contradicts if one.memory.memory_id != mine),
-                tuple(one for one in compared.says_the_same if one.memory_id != mine),
+                tuple(met for met in compared.contradicts if met.memory.memory_id != mine),
+                tuple(same for same in compared.says_the_same if same.memory_id != mine),
             )
-            admitted.append((replace(draft, candidate=own.model_copy(update=changed)), others))
+            draft = replace(one.draft, candidate=own.model_copy(update=changed))
+            admitted.append(replace(one, draft=draft, compared=others))
         return replace(decided, passed=tuple(admitted))
 
     async def _lock_same(self, decided: IntakeDecision) -> list[PromotedMemory]:
         """The memories that say the same under the new name already, locked until the commit."""
-        found = [memory for _, compared in decided.passed for memory in compared.says_the_same]
+        found = [memory for passed in decided.passed for memory in passed.compared.says_the_same]
         return [
             one
             for one in sorted(found, key=lambda one: one.memory_id)
@@ -325,7 +326,8 @@ class _Migration:
         self, proposal_id: str, decided: IntakeDecision, same: list[PromotedMemory], capture: Capture, intake: Intake
     ) -> _Result:
         context, tx, pack, memory = self.context, self.tx, self.pack, self.memory
-        ((draft, compared),) = decided.passed
+        (passed,) = decided.passed
+        draft, compared = passed.draft, passed.compared
         loaded = await review.load(tx, context.vault, proposal_id)
         if loaded.proposal.status == "duplicate":
             return await self._merge(loaded, same)
@@ -350,16 +352,9 @@ class _Migration:
         verdict_id = await review.decide(
             tx, loaded, "approve", self.person, pack, note=note, tier=memory.tier, priority=memory.priority
         )
-        became = await promote.insert(
-            tx,
-            context.vault,
-            loaded,
-            capture,
-            check,
-            verdict_id,
-            (self.person.id, "operator"),
-            intake.comparer,
-            pack,
+        promotion = promote.Promotion.of(loaded, verdict_id, capture, check)
+        became = await promote.insert_one(
+            tx, context.vault, promotion, (self.person.id, "operator"), intake.comparer, pack
         )
         return _Result("migrated", None, proposal_id, became)
 

@@ -114,7 +114,8 @@ async def promote_proposal(
     verdict_id = await review.decide(
         tx, loaded, "approve", principal, pack, reason=reason, note=note, tier=tier, priority=priority
     )
-    return await promote.insert(tx, context.vault, loaded, capture, check, verdict_id, signature, comparer, pack)
+    promotion = promote.Promotion.of(loaded, verdict_id, capture, check)
+    return await promote.insert_one(tx, context.vault, promotion, signature, comparer, pack)
 
 
 async def promote_many(
@@ -139,22 +140,29 @@ async def promote_many(
     wanted = sorted({one.proposal.candidate.capture_id for one in loaded})
     found = await captures.read(tx, context.vault, wanted, context.archives)
     checks = await promote.check_many(tx, context.vault, embedded, comparer, pack)
-    done: dict[str, str] = {}
+    chosen: list[tuple[review.Loaded, Capture, promote.PromotionCheck]] = []
     for one, check in zip(loaded, checks, strict=True):
         capture = found.get(one.proposal.candidate.capture_id)
         if check is None or capture is None or one.proposal.proposal_id in erased:
             continue
-        tier, priority = one.proposal.tier_target, one.proposal.priority
-        if room.take(tier, one.proposal.write_class, _size(one)) is not None:
-            continue  # Promoted alone, it is held with the reason.
-        reason = reasons.get(one.proposal.proposal_id)
-        verdict_id = await review.decide(
-            tx, one, "approve", principal, pack, reason=reason, note=note, tier=tier, priority=priority, locked=True
-        )
-        done[one.proposal.proposal_id] = await promote.insert(
-            tx, context.vault, one, capture, check, verdict_id, review.signature(principal), comparer, pack
-        )
-    return done
+        if room.take(one.proposal.tier_target, one.proposal.write_class, _size(one)) is None:
+            chosen.append((one, capture, check))  # The others are held with the reason when they are promoted alone.
+    if not chosen:
+        return {}
+    approvals = [_approval(one, reasons.get(one.proposal.proposal_id)) for one, _, _ in chosen]
+    verdicts = await review.approve(tx, approvals, principal, pack, note)
+    promotions = [
+        promote.Promotion.of(one, verdict_id, capture, check)
+        for verdict_id, (one, capture, check) in zip(verdicts, chosen, strict=True)
+    ]
+    ids = await promote.insert(tx, context.vault, promotions, review.signature(principal), comparer, pack)
+    return {one.proposal_id: memory_id for one, memory_id in zip(approvals, ids, strict=True)}
+
+
+def _approval(loaded: review.Loaded, reason: str | None) -> review.Approval:
+    proposal = loaded.proposal
+    where = (proposal.tier_target, proposal.priority)
+    return review.Approval(proposal.proposal_id, loaded.row["holder"], *where, loaded.key, reason)
 
 
 def _size(loaded: review.Loaded) -> int:
@@ -218,8 +226,8 @@ async def regate(context: FabricContext, tx: Transaction, loaded: review.Loaded,
         _, gate, refusal = decision.refused[0]
         await _withdraw(tx, loaded, pack, f"{gate}.{refusal.reasons[0].code}")
         return proposal.proposal_id
-    ((passed, _),) = decision.passed
-    if _derived_fields(passed.candidate, pack) == _stored_fields(loaded):
+    (passed,) = decision.passed
+    if _derived_fields(passed.draft.candidate, pack) == _stored_fields(loaded):
         return None
     if not in_database:
         # No new candidate can rest on an archived capture; the fact can be proposed again.

@@ -1,8 +1,8 @@
 -- Stage 4, promote: the only insert into promoted memory.
 
--- name: lock_subject
--- Lock a subject against revocation and erasure until the commit.
-SELECT holder FROM subjects WHERE tenant_id = :tenant_id AND holder = :holder FOR SHARE
+-- name: lock_subjects
+-- Lock subjects against revocation and erasure until the commit, in one order for all.
+SELECT holder FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders) ORDER BY holder FOR SHARE
 
 -- name: make_locks
 -- each: key
@@ -11,6 +11,14 @@ INSERT INTO promotion_locks (tenant_id, key) VALUES (:tenant_id, :key) ON CONFLI
 -- name: take_lock
 -- Promotions of one scope pass one after the other.
 SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = :key FOR UPDATE
+
+-- name: take_locks
+-- Several, in one order for all.
+SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = ANY (:keys) ORDER BY key FOR UPDATE
+
+-- name: locks
+-- Which of these locks there are; none is ever deleted.
+SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = ANY (:keys)
 
 -- name: share_lock
 -- Promotions for two users pass at once, and never beside one for all users.

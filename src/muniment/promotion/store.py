@@ -7,8 +7,10 @@ promotion), only then read, in a new statement, what is live; last take the tena
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from muniment.candidates.rules import expires_at
@@ -19,7 +21,7 @@ from muniment.contradictions.rules import Compared, Contradicted, compare, cover
 from muniment.contradictions.store import ROUNDING, EmbeddedCandidate, TextComparer, neighbours
 from muniment.database import locks
 from muniment.database.packed_words import pack_words
-from muniment.database.rows import consent_of, fact_content, memory_of
+from muniment.database.rows import candidate_content, consent_of, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
 from muniment.database.vectors import Vector, to_sql
@@ -29,7 +31,7 @@ from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, holder_of
 from muniment.model.consent import Consent
 from muniment.model.fields import Source, Tier
-from muniment.model.ids import make_id
+from muniment.model.ids import make_ids
 from muniment.model.promoted import PromotedMemory, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.pack import Pack
@@ -37,12 +39,12 @@ from muniment.promotion.retraction_store import lock_live, supersede
 from muniment.promotion.rules import Room, linked_entity
 from muniment.review.store import Loaded
 
-# The lock of the scope of all users; that of one user has the user id behind it.
-_SCOPE = "scope @"
 _BUDGET = "budget"
 # What a memory has of its candidate and of its capture as it is.
 _OF_CANDIDATE = ("candidate_id", "capture_id", "trust", "subject", "source", "author")
-_OF_CANDIDATE_IN_SCOPE = ("entity", "predicate", "classification", "confidence", "valid_from", "valid_until")
+# What the rows of a memory and of its filters both have of its candidate and of its scope.
+_IN_BOTH = ("entity", "predicate", "classification", "confidence", "valid_from", "valid_until")
+_OF_SCOPE = ("user_id", "session_id", "workflow_id", "intent_id")
 _OF_CAPTURE = ("decision_key", "kind", "origin", "captured_at", "observed_at")
 
 
@@ -75,19 +77,13 @@ async def lock_proposals(tx: Transaction, proposals: Sequence[Proposal]) -> set[
 
 
 async def lock_scopes(tx: Transaction, candidates: Sequence[Candidate], *reads: NamedStatement) -> list[Row]:
-    """Lock the subjects and scopes of candidates; returns the rows of the last statement sent.
-
-    Two promotions that some run could see side by side never pass at once: what is for all users waits for every
-    other, what is for one user waits for that user's and for what is for all. All take the locks in one order.
-    """
+    """Lock the subjects and scopes of candidates; returns the rows of the last statement sent."""
     users = {one.scope.user_id for one in candidates}
-    scopes: list[NamedStatement] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
-    scopes += [("promote.take_lock", {"key": _SCOPE + user}) for user in sorted(user for user in users if user)]
-    locks.create(tx, [locks.ERASURE, *(values["key"] for _, values in scopes)])
-    holders = {holder_of(one.subject, one.scope.user_id) for one in candidates}
-    subjects: list[NamedStatement] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
+    locks.create(tx, [locks.ERASURE, *locks.scope_keys(users)])
+    holders = sorted({holder_of(one.subject, one.scope.user_id) for one in candidates})
+    subjects: NamedStatement = ("promote.lock_subjects", {"holders": holders})
     # The reads are statements of their own after the locks: they see what was committed while those were waited for.
-    return (await tx.gather(locks.BLOCK_ERASURES, *subjects, *scopes, *reads))[-1]
+    return (await tx.gather(locks.BLOCK_ERASURES, subjects, *locks.scope_locks(users), *reads))[-1]
 
 
 async def room(tx: Transaction, pack: Pack) -> Room:
@@ -153,14 +149,21 @@ async def check_promotion(
 async def check_many(
     tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
 ) -> list[PromotionCheck | None]:
-    """Check many at once; None for each that has to be checked alone.
+    """Read the neighbours of many and check them at once, as `check_together` does."""
+    around = await neighbours(tx, vault, embedded, comparer, pack)
+    return check_together(embedded, [bool(near) for near in around], comparer, pack)
+
+
+def check_together(
+    embedded: Sequence[EmbeddedCandidate], has_neighbours: Sequence[bool], comparer: TextComparer, pack: Pack
+) -> list[PromotionCheck | None]:
+    """Check many at once, by whether each has neighbours; None for each that has to be checked alone.
 
     That is what meets a memory or an earlier one of these, is a correction, or needs consent.
+    INVARIANT: the neighbours were read after the locks of their scopes were taken.
     """
-    around = await neighbours(tx, vault, embedded, comparer, pack)
-    meets = _meets_earlier(embedded, comparer)
     checks: list[PromotionCheck | None] = []
-    for one, near, met in zip(embedded, around, meets, strict=True):
+    for one, near, met in zip(embedded, has_neighbours, _meets_earlier(embedded, comparer), strict=True):
         candidate = one.candidate
         alone = near or met or candidate.write_class == "correction" or candidate.corrects is not None
         alone = alone or pack.is_sensitive(candidate.classification)
@@ -172,12 +175,13 @@ def _meets_earlier(embedded: Sequence[EmbeddedCandidate], comparer: TextComparer
     """Whether each is on the key of an earlier one, or as near to it as neighbours are."""
     nowhere = np.zeros(comparer.embedder.dimensions, dtype=np.float32)
     vectors = np.stack([one.vector if one.vector is not None else nowhere for one in embedded])
-    near: list[list[bool]] = np.tril(vectors @ vectors.T >= comparer.by.thresholds.similarity - ROUNDING, k=-1).tolist()
+    similar = vectors @ vectors.T >= comparer.by.thresholds.similarity - ROUNDING
+    near = cast("NDArray[np.bool_]", np.tril(similar, k=-1).any(axis=1)).tolist()
     keys: set[tuple[str | None, str | None]] = set()
     met: list[bool] = []
-    for one, row in zip(embedded, near, strict=True):
+    for one, is_near in zip(embedded, near, strict=True):
         key = (one.candidate.entity, one.candidate.predicate)
-        met.append(any(row) or (one.candidate.on_key and key in keys))
+        met.append(is_near or (one.candidate.on_key and key in keys))
         keys.add(key)
     return met
 
@@ -198,68 +202,41 @@ def _replaceable(
     return sorted(found, key=lambda memory: memory.memory_id)
 
 
-async def insert(
-    tx: Transaction,
-    vault: Vault,
-    loaded: Loaded,
-    capture: Capture,
-    check: PromotionCheck,
-    verdict_id: str,
-    by: tuple[str, Source],
-    comparer: TextComparer,
-    pack: Pack,
-) -> str:
-    """Insert the memory with its body, filters and index, retract what it supersedes, open its contradictions.
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A proposal that was checked and approved: what its memory is made of."""
 
-    `by` is who gave the verdict, and of which kind. Returns its id.
+    proposal_id: str
+    verdict_id: str
+    candidate: Candidate
+    capture: Capture
+    tier: Tier
+    tier_derived: Tier
+    priority: float
+    editors: tuple[str, ...]
+    key: SubjectKey
+    check: PromotionCheck
+
+    @classmethod
+    def of(cls, loaded: Loaded, verdict_id: str, capture: Capture, check: PromotionCheck) -> "Promotion":
+        """Make it of a proposal that was loaded."""
+        proposal = loaded.proposal
+        derived, editors = proposal.tier_derived, loaded.editors
+        what = (proposal.candidate, capture, proposal.tier_target, derived, proposal.priority, editors)
+        return cls(proposal.proposal_id, verdict_id, *what, loaded.key, check)
+
+
+async def insert_one(
+    tx: Transaction, vault: Vault, promotion: Promotion, by: tuple[str, Source], comparer: TextComparer, pack: Pack
+) -> str:
+    """Insert one memory, retract what it supersedes, open its contradictions; returns its id.
+
+    `by` is who gave the verdict, and of which kind.
     """
-    proposal, (approver, approver_kind) = loaded.proposal, by
-    candidate, scope, tier = proposal.candidate, proposal.candidate.scope, proposal.tier_target
-    tick = await tx.tick()
-    tenant_data_key = await vault.tenant_data_key(tx)
-    memory_id = make_id("pm", tick.at)
-    ends = [expires_at(candidate.write_class, tier, tick.at, pack), check.ends_by]
-    common = {
-        **{name: getattr(candidate, name) for name in _OF_CANDIDATE_IN_SCOPE},
-        **{name: getattr(scope, name) or "" for name in ("user_id", "session_id", "workflow_id", "intent_id")},
-        "memory_id": memory_id,
-        "seq": tick.seq,
-        "at": tick.at,
-        "expires_at": min((at for at in ends if at is not None), default=None),
-        "class": candidate.write_class,
-        "tier": tier,
-        "priority": proposal.priority,
-        "qualifiers": Jsonb(scope.qualifiers) if scope.qualifiers else None,
-        "consent_root": check.consent.root_id if check.consent else None,
-    }
-    tx.defer_row(
-        "promote.insert",
-        **common,
-        **{name: getattr(candidate, name) for name in _OF_CANDIDATE},
-        **{name: getattr(capture, name) for name in _OF_CAPTURE},
-        proposal_id=proposal.proposal_id,
-        verdict_id=verdict_id,
-        sensitive=pack.is_sensitive(candidate.classification),
-        tier_derived=proposal.tier_derived,
-        holder=holder_of(candidate.subject, scope.user_id),
-        consent_id=check.consent.consent_id if check.consent else None,
-        pack=pack.ref,
-        ontology_version=pack.meta.ontology_version,
-        vouched=vouched_in(candidate, capture.vouched),
-        editors=list(loaded.editors),
-        approver=approver,
-        approver_kind=approver_kind,
-    )
-    content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    sealed = loaded.key.seal("memory_bodies.content", memory_id, content)
-    tx.defer_row("promote.insert_body", memory_id=memory_id, content=sealed)
-    tx.defer_row("promote.insert_scope", **common)
-    vectors = (check.embedded.vector, check.embedded.next_vector)
-    index_memory(tx, memory_id, candidate, capture.observed_at, vectors, comparer, tenant_data_key)
-    what = {"proposal_id": proposal.proposal_id, "write_class": candidate.write_class, "tier": tier}
-    tx.emit("memory.promoted", approver, memory_id=memory_id, **what)
+    (memory_id,) = await insert(tx, vault, [promotion], by, comparer, pack)
+    candidate, check, approver = promotion.candidate, promotion.check, by[0]
     # Contradictions that arose while it waited are opened too, before what it replaces is retracted.
-    await contradictions.open_new(tx, approver, proposal.proposal_id, candidate, check.contradicts)
+    await contradictions.open_new(tx, approver, promotion.proposal_id, candidate, check.contradicts)
     reason: RetractionReason = "corrected" if candidate.write_class == "correction" else "superseded"
     for old in check.supersedes:
         await supersede(tx, old.memory_id, by=approver, reason=reason, superseded_by=memory_id)
@@ -267,6 +244,69 @@ async def insert(
         replaced = [old.memory_id for old in check.supersedes]
         tx.emit("memory.correction", candidate.author, memory_id=memory_id, replaced=replaced)
     return memory_id
+
+
+async def insert(
+    tx: Transaction,
+    vault: Vault,
+    promotions: Sequence[Promotion],
+    by: tuple[str, Source],
+    comparer: TextComparer,
+    pack: Pack,
+) -> list[str]:
+    """Insert memories with their bodies, filters and index; returns their ids."""
+    tick = await tx.tick()
+    tenant_data_key = await vault.tenant_data_key(tx)
+    ids = make_ids("pm", len(promotions), tick.at)
+    candidates = [one.candidate for one in promotions]
+    captures = [one.capture for one in promotions]
+    consents = [one.check.consent for one in promotions]
+    scopes = [one.scope for one in candidates]
+    labels = {label: pack.is_sensitive(label) for label in {one.classification for one in candidates}}
+    common: dict[str, Sequence[Any]] = {
+        **{name: [getattr(one, name) for one in candidates] for name in _IN_BOTH},
+        **{name: [getattr(one, name) or "" for one in scopes] for name in _OF_SCOPE},
+        "memory_id": ids,
+        "expires_at": [_ends_at(one, tick.at, pack) for one in promotions],
+        "class": [one.write_class for one in candidates],
+        "tier": [one.tier for one in promotions],
+        "priority": [one.priority for one in promotions],
+        "qualifiers": [Jsonb(one.qualifiers) if one.qualifiers else None for one in scopes],
+        "consent_root": [one.root_id if one is not None else None for one in consents],
+    }
+    columns: dict[str, Sequence[Any]] = {
+        **common,
+        **{name: [getattr(one, name) for one in candidates] for name in _OF_CANDIDATE},
+        **{name: [getattr(one, name) for one in captures] for name in _OF_CAPTURE},
+        "proposal_id": [one.proposal_id for one in promotions],
+        "verdict_id": [one.verdict_id for one in promotions],
+        "sensitive": [labels[one.classification] for one in candidates],
+        "tier_derived": [one.tier_derived for one in promotions],
+        "holder": [holder_of(one.subject, one.scope.user_id) for one in candidates],
+        "consent_id": [one.consent_id if one is not None else None for one in consents],
+        "vouched": [vouched_in(one.candidate, one.capture.vouched) for one in promotions],
+        "editors": [list(one.editors) for one in promotions],
+    }
+    of_all = {"seq": tick.seq, "at": tick.at}
+    policy = {"pack": pack.ref, "ontology_version": pack.meta.ontology_version}
+    tx.defer_columns("promote.insert", columns, **of_all, **policy, approver=by[0], approver_kind=by[1])
+    bodies = [
+        one.key.seal("memory_bodies.content", memory_id, candidate_content(one.candidate))
+        for memory_id, one in zip(ids, promotions, strict=True)
+    ]
+    tx.defer_columns("promote.insert_body", {"memory_id": ids, "content": bodies})
+    tx.defer_columns("promote.insert_scope", common, **of_all)
+    for memory_id, one in zip(ids, promotions, strict=True):
+        vectors = (one.check.embedded.vector, one.check.embedded.next_vector)
+        index_memory(tx, memory_id, one.candidate, one.capture.observed_at, vectors, comparer, tenant_data_key)
+        what = {"proposal_id": one.proposal_id, "write_class": one.candidate.write_class, "tier": one.tier}
+        tx.emit("memory.promoted", by[0], memory_id=memory_id, **what)
+    return ids
+
+
+def _ends_at(one: Promotion, promoted_at: datetime, pack: Pack) -> datetime | None:
+    ends = (expires_at(one.candidate.write_class, one.tier, promoted_at, pack), one.check.ends_by)
+    return min((at for at in ends if at is not None), default=None)
 
 
 async def _superseded(

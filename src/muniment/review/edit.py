@@ -63,7 +63,7 @@ async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id
     if decision.refused:
         (refusal,) = await candidates.record_refusals(tx, decision.refused, keep=False)
         return EditCheck(proposal_id=proposal_id, refusal=refusal)
-    ((passed, compared),) = decision.passed
+    passed, compared = decision.passed[0].draft, decision.passed[0].compared
     candidate, observed_at = passed.candidate, passed.capture.observed_at
     tier = tier_for(candidate, pack)
     against = [

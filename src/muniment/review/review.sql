@@ -80,11 +80,13 @@ ORDER BY since, principal
 DELETE FROM attendances WHERE tenant_id = :tenant_id AND at < :gone
 
 -- name: auto_promotable
--- What policy alone may promote and has not yet; nothing that a person has touched.
+-- What policy alone may promote and has not yet; nothing that a person has touched, and nothing of a suspended class.
 SELECT p.proposal_id
 FROM proposals p
-WHERE p.tenant_id = :tenant_id AND {policys_own p} AND NOT p.class = ANY (:suspended)
-  AND coalesce((SELECT v.action FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id
+WHERE p.tenant_id = :tenant_id AND {policys_own p}
+  AND NOT coalesce((SELECT b.open FROM breakers b WHERE b.tenant_id = :tenant_id AND b.write_class = p.class
+    ORDER BY b.seq DESC LIMIT 1), false)
+  AND coalesce((SELECT v.action FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
     ORDER BY v.seq DESC, v.verdict_id DESC LIMIT 1), 'release') = 'release'
 ORDER BY p.seq, p.proposal_id
 LIMIT :count
@@ -92,7 +94,7 @@ LIMIT :count
 -- name: settled
 -- How far policy has nothing left to promote, if that lies past the cursor; what waits for room, or is of a suspended
 -- class, is left to it. Sequences follow commits, so nothing can appear before that position.
-WITH first_left AS (
+WITH first_left AS MATERIALIZED (
   SELECT p.seq, p.proposal_id FROM proposals p WHERE p.tenant_id = :tenant_id AND {policys_own p}
   ORDER BY p.seq, p.proposal_id LIMIT 1)
 SELECT p.seq, p.proposal_id FROM proposals p
@@ -100,6 +102,13 @@ WHERE p.tenant_id = :tenant_id AND p.auto_eligible AND {past_settled p}
   AND NOT EXISTS (SELECT FROM first_left f WHERE (f.seq, f.proposal_id) <= (p.seq, p.proposal_id))
 ORDER BY p.seq DESC, p.proposal_id DESC
 LIMIT 1
+
+-- name: settle
+-- Move that cursor past proposals that policy promoted when they were enqueued, if it left none between.
+UPDATE cursors u SET seq = :seq, capture_id = :place
+WHERE u.tenant_id = :tenant_id AND u.name = 'promote'
+  AND NOT EXISTS (SELECT FROM proposals p WHERE p.tenant_id = :tenant_id AND p.auto_eligible AND p.seq < :seq
+    AND (p.seq, p.proposal_id) > (u.seq, u.capture_id))
 
 -- name: verdicts
 SELECT * FROM verdicts WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY seq, verdict_id

@@ -1,16 +1,14 @@
 """Stage 3, review: candidates wait in a queue of their own; every verdict is a new row."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import psycopg
 from pydantic_core import to_json
 
-from muniment.candidates.rules import Draft, due_at, priority_for, tier_for
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import Compared, may_supersede, repeated
 from muniment.database import locks
 from muniment.database.rows import candidate_of, proposal_of, verdict_of
 from muniment.database.sealing import SubjectKey, Vault
@@ -27,7 +25,6 @@ from muniment.model.proposal import FINAL, Action, Proposal
 from muniment.model.review_views import Presence, QueueCounts
 from muniment.model.work import Breaker
 from muniment.pack import Pack
-from muniment.review.rules import reasons_for_a_person
 
 # Why policy holds or withdraws a proposal.
 Cause = Literal["contradiction", "budget", "pack"]
@@ -64,91 +61,6 @@ class Loaded:
         if self.opened_with is None:
             raise SealBroken("what it says was erased")
         return self.opened_with
-
-
-async def enqueue(
-    tx: Transaction,
-    passed: Sequence[tuple[Draft, Compared]],
-    pack: Pack,
-    *,
-    edit_of: str | None = None,
-    suspended: frozenset[WriteClass] = frozenset(),
-) -> list[str]:
-    """Put candidates that passed the gates into the queue; returns the ids of their proposals.
-
-    Policy derives tier, priority and due time. What repeats a live memory is marked a duplicate at once; otherwise each
-    contradiction is opened.
-    """
-    if not passed:
-        return []
-    tick = await tx.tick()
-    ids = make_ids("mwp", len(passed), tx.now)
-    rows: list[tuple[Any, ...]] = []
-    proposed: list[dict[str, Any]] = []
-    duplicates: dict[str, str] = {}
-    for proposal_id, (draft, compared) in zip(ids, passed, strict=True):
-        candidate, capture = draft.candidate, draft.capture
-        tier = tier_for(candidate, pack)
-        sensitive = pack.is_sensitive(candidate.classification)
-        # A sample repeats what was promoted: a person says whether it is right.
-        sampled = draft.audits is not None
-        against = () if sampled else compared.contradicts
-        same = [] if sampled else repeated(candidate, tier, compared, pack)
-        unsettled = any(
-            not may_supersede(candidate, tier, capture.observed_at, one.memory, pack).passed for one in against
-        )
-        reasons = reasons_for_a_person(
-            candidate,
-            tier=tier,
-            contradicts=unsettled,
-            returned=draft.reopens is not None,
-            sampled=sampled,
-            suspended=candidate.write_class in suspended,
-            pack=pack,
-        )
-        rows.append(
-            (
-                proposal_id,
-                candidate.candidate_id,
-                candidate.write_class,
-                tier,
-                priority_for(candidate, pack),
-                pack.policy_for(candidate.write_class).risk,
-                sensitive,
-                "passed" if candidate.consent_id is not None else "not_required",
-                [one.memory.memory_id for one in against],
-                not reasons and not same,
-                list(reasons),
-                due_at(candidate.write_class, sensitive=sensitive, now=tick.at, pack=pack),
-                pack.ref,
-                edit_of,
-                draft.reopens,
-                capture.run_id,
-                draft.audits,
-            )
-        )
-        proposed.append(
-            {
-                "proposal_id": proposal_id,
-                "candidate_id": candidate.candidate_id,
-                "write_class": candidate.write_class,
-                "tier": tier,
-                "reasons": list(reasons),
-                **({"reopens": draft.reopens} if draft.reopens else {}),
-            }
-        )
-        if same:
-            duplicates[proposal_id] = same[0].memory_id
-    tx.defer_many("review.enqueue", rows, seq=tick.seq, at=tick.at)
-    for item in proposed:
-        tx.emit("memory.proposed", "auto", **item)
-    for proposal_id, (draft, compared) in zip(ids, passed, strict=True):
-        if proposal_id not in duplicates and draft.audits is None:
-            await contradictions.open_(tx, "auto", proposal_id, draft.candidate, compared.contradicts)
-    candidates = {proposal_id: draft.candidate for proposal_id, (draft, _) in zip(ids, passed, strict=True)}
-    for proposal_id, memory_id in duplicates.items():
-        await mark_duplicate(tx, proposal_id, candidates[proposal_id], pack.ref, memory_id)
-    return ids
 
 
 async def lock(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
@@ -247,17 +159,13 @@ async def counts(tx: Transaction, asker: str) -> QueueCounts:
     return QueueCounts.model_validate({"open": whole["count"], "mine": whole["mine"], **figures, **parts})
 
 
-async def auto_promotable(
-    tx: Transaction, count: int, suspended: Iterable[WriteClass]
-) -> tuple[list[str], tuple[int, str] | None]:
-    """Return the proposals that policy may promote, oldest first, without those of suspended classes.
+async def auto_promotable(tx: Transaction, count: int) -> tuple[list[str], tuple[int, str] | None]:
+    """Return the proposals that policy may promote, oldest first, without those of suspended classes; and commit.
 
     Also returns the position up to which nothing is left for policy, if it has moved: the caller moves the cursor
     `promote` there, so that the next call does not read those proposals again.
     """
-    rows, settled = await tx.gather(
-        ("review.auto_promotable", {"count": count, "suspended": sorted(suspended)}), ("review.settled", {})
-    )
+    rows, settled = await tx.commit_with(("review.auto_promotable", {"count": count}), ("review.settled", {}))
     position = (settled[0]["seq"], settled[0]["proposal_id"]) if settled else None
     return [row["proposal_id"] for row in rows], position
 
@@ -288,34 +196,76 @@ async def record_verdict(
     """Insert a verdict and return its id; `remark` is sealed for the `holder` of the proposal's content.
 
     Raises `AlreadyDecided` when somebody else ended the proposal first. With `locked`, nobody can have: the proposal
-    was locked and then seen undecided, so the insert goes out with the next statements.
+    was locked and then seen undecided, or is new, so the insert goes out with the next statements.
     """
-    tick = await tx.tick()
-    verdict_id = verdict_id or make_id("rv", tick.at)
-    row: dict[str, Any] = {
-        **dict.fromkeys(VerdictChanges.__annotations__),
-        **changes,
-        "verdict_id": verdict_id,
-        "proposal_id": proposal_id,
-        "seq": tick.seq,
-        "action": action,
-        "by": by[0],
-        "by_kind": by[1],
-        "at": tick.at,
-        "pack": pack,
-        "holder": holder,
-        "remark": remark,
+    verdict_id = verdict_id or make_id("rv", (await tx.tick()).at)
+    columns = {
+        "verdict_id": [verdict_id],
+        "proposal_id": [proposal_id],
+        "holder": [holder],
+        "remark": [remark],
+        **{name: [changes.get(name)] for name in VerdictChanges.__annotations__},
     }
-    if locked:
-        tx.defer_row("review.decide", **row)
-        return verdict_id
     try:
-        await tx.do("review.decide", **row)
+        await _insert_verdicts(tx, action, by, pack, columns, locked=locked)
     except psycopg.errors.UniqueViolation as error:
         if error.diag.constraint_name == "verdicts_one_final":
             raise AlreadyDecided("somebody else decided this proposal first", field="proposal_id") from error
         raise
     return verdict_id
+
+
+async def _insert_verdicts(
+    tx: Transaction,
+    action: Action,
+    by: tuple[str, Source],
+    pack: str,
+    columns: Mapping[str, Sequence[Any]],
+    *,
+    locked: bool,
+) -> None:
+    """Insert verdicts of one kind; what is not `locked` is one row, and inserted at once."""
+    tick = await tx.tick()
+    shared = {"seq": tick.seq, "at": tick.at, "action": action, "by": by[0], "by_kind": by[1], "pack": pack}
+    if locked:
+        tx.defer_columns("review.decide", columns, **shared)
+    else:
+        await tx.do("review.decide", **shared, **{name: column[0] for name, column in columns.items()})
+
+
+class Approval(NamedTuple):
+    """A proposal to be approved: where it goes, and the key that a remark is sealed with."""
+
+    proposal_id: str
+    holder: str
+    tier: Tier
+    priority: float
+    key: SubjectKey
+    reason: str | None = None
+
+
+async def approve(
+    tx: Transaction, approvals: Sequence[Approval], principal: Principal | None, pack: Pack, note: str | None = None
+) -> list[str]:
+    """Approve proposals and return the ids of the verdicts; without a principal they are policy's.
+
+    INVARIANT: each was locked and then seen undecided, or is new.
+    """
+    by, nothing = signature(principal), [None] * len(approvals)
+    ids = make_ids("rv", len(approvals), (await tx.tick()).at)
+    columns: dict[str, Sequence[Any]] = {
+        "verdict_id": ids,
+        "proposal_id": [one.proposal_id for one in approvals],
+        "holder": [one.holder for one in approvals],
+        "remark": [_remark(one.key, id_, one.reason, note, pack) for id_, one in zip(ids, approvals, strict=True)],
+        "tier": [one.tier for one in approvals],
+        "priority": [one.priority for one in approvals],
+        **dict.fromkeys(("assignee", "memory_id", "cause"), nothing),
+    }
+    await _insert_verdicts(tx, "approve", by, pack.ref, columns, locked=True)
+    for verdict_id, one in zip(ids, approvals, strict=True):
+        tx.emit("memory.reviewed", by[0], proposal_id=one.proposal_id, verdict_id=verdict_id, action="approve")
+    return ids
 
 
 async def decide(
@@ -337,11 +287,8 @@ async def decide(
     """
     by, proposal_id = signature(principal), loaded.proposal.proposal_id
     verdict_id = make_id("rv", (await tx.tick()).at)
-    texts = {name: text for name, text in (("reason", reason), ("note", note)) if text is not None}
-    remark: bytes | None = None
-    if texts:
-        masked = {name: redactor_of(pack).text(text).content for name, text in texts.items()}
-        remark = loaded.key.seal("verdicts.remark", verdict_id, to_json(masked))
+    texted = reason is not None or note is not None
+    remark = _remark(loaded.key, verdict_id, reason, note, pack) if texted else None
     whose = {"pack": pack.ref, "holder": loaded.row["holder"], "verdict_id": verdict_id}
     await record_verdict(tx, proposal_id, action, by, **whose, remark=remark, locked=locked, **changes)
     event = "memory.overridden" if action == "override" else "memory.reviewed"
@@ -350,6 +297,14 @@ async def decide(
     if (outcome := _ENDS_CONTRADICTIONS.get(action)) is not None:
         await contradictions.end(tx, by[0], outcome, proposal_ids=[proposal_id])
     return verdict_id
+
+
+def _remark(key: SubjectKey, verdict_id: str, reason: str | None, note: str | None, pack: Pack) -> bytes | None:
+    texts = {name: text for name, text in (("reason", reason), ("note", note)) if text is not None}
+    if not texts:
+        return None
+    masked = {name: redactor_of(pack).text(text).content for name, text in texts.items()}
+    return key.seal("verdicts.remark", verdict_id, to_json(masked))
 
 
 async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> None:

@@ -10,7 +10,6 @@ from pydantic import Field, Strict
 from muniment.candidates.intake import enqueue_drafts
 from muniment.candidates.store import remember_rejection
 from muniment.context import FabricContext, retry_on_pack_change
-from muniment.database import cursors
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, NotPromotable, VersionConflict
 from muniment.model.candidate import Refusal
@@ -399,13 +398,10 @@ async def promote_by_policy(context: FabricContext, tenant_id: str) -> tuple[str
     """
     promoted: list[str] = []
     async with context.transaction(tenant_id, "auditor") as tx:
-        eligible, settled = await review.auto_promotable(tx, MOST, await review.suspended_classes(tx))
+        eligible, settled = await review.auto_promotable(tx, MOST)
     if settled is not None:
         async with context.transaction(tenant_id, "writer") as tx:
-            cursor = await cursors.lock(tx, _CURSOR)
-            # Another process may have moved it further.
-            if settled > (cursor["seq"], cursor["place"]):
-                cursors.move(tx, _CURSOR, *settled)
+            tx.defer("cursor.advance", cursor=_CURSOR, seq=settled[0], place=settled[1])
     for first in range(0, len(eligible), AT_ONCE):
         part = eligible[first : first + AT_ONCE]
         done = await _promote_together(context, tenant_id, part)

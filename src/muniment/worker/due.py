@@ -80,7 +80,7 @@ class DueJobs:
         now = context.now()
         # Any tenant will do: the jobs' login reads the clocks of all.
         async with context.transaction("*", "jobs") as tx:
-            rows = await tx.rows("jobs.known")
+            (rows,) = await tx.commit_with(("jobs.known", {}))
         by_tenant: dict[str, list[Row]] = {}
         for row in rows:
             by_tenant.setdefault(row["tenant_id"], []).append(row)

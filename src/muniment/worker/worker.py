@@ -197,7 +197,7 @@ async def run(opened: Opened, due: Due) -> JobResult | None:
     done: JobResult | None = None
     error: str | None = None
     async with context.transaction(due.tenant_id, "jobs") as tx:
-        clock = await tx.row("tenant.clock")
+        (clock,) = await tx.commit_with(("tenant.clock", {}))
     try:
         done = await JOBS[due.job].run(opened, due.tenant_id)
     except Exception as problem:
@@ -211,10 +211,10 @@ async def run(opened: Opened, due: Due) -> JobResult | None:
     more = done is not None and done.more
     with anyio.CancelScope(shield=True):
         async with context.transaction(due.tenant_id, "jobs") as tx:
-            await tx.do(
+            tx.defer(
                 "jobs.ran",
                 job=due.job,
-                seq=clock["seq"] if clock is not None and not more else -1,
+                seq=clock[0]["seq"] if clock and not more else -1,
                 next_at=tx.now if more else done.next_at if done is not None else None,
                 took=time.monotonic() - started,
                 failures=0 if error is None else 1,

@@ -47,11 +47,15 @@ class Embedder(Protocol):
 class StaticEmbedder:
     """Averages token vectors and scales them to unit length; a text gives the same bits alone or in a batch.
 
-    It has no mutable state, so threads may share one.
+    Threads may share one: its only state are the rows of the table that were converted to single precision, which
+    takes ten times as long as to copy them.
     """
 
     def __init__(self, table: NDArray[np.float16], tokenizer: Tokenizer, name: str = NAME) -> None:
         self._table = table
+        # Memory that is not written to is not used: it grows with the tokens that occur.
+        self._single = np.zeros(table.shape, dtype=np.float32)
+        self._converted = np.zeros(len(table), dtype=np.bool_)
         self._tokenizer = tokenizer
         self._name = name
 
@@ -109,14 +113,25 @@ class StaticEmbedder:
             return
         starts = np.cumsum([0, *(len(found[row]) for row in rows[:-1])])
         tokens = np.fromiter((one for ids in found for one in ids), dtype=np.int64)
-        vectors = self._table[np.minimum(tokens, len(self._table) - 1)].astype(np.float32)
+        vectors = self._rows(np.minimum(tokens, len(self._table) - 1))
         into[rows] = np.add.reduceat(vectors, starts, axis=0)
+
+    def _rows(self, tokens: NDArray[np.int64]) -> Vectors:
+        """Return the rows of the table for these tokens, in single precision."""
+        new = tokens[~self._converted[tokens]]
+        if len(new):
+            self._single[new] = self._table[new]
+            # INVARIANT: marked after they were written, so that another thread never reads a row of zeros.
+            self._converted[new] = True
+        return self._single[tokens]
 
     def _tokens(self, text: str) -> list[int]:
         words = text.strip()
         if not words:
             return []
-        return self._tokenizer.encode(without_surrogates(words), add_special_tokens=False).ids
+        # Faster than `encode`, which also computes where each token stands.
+        (encoded,) = self._tokenizer.encode_batch_fast([without_surrogates(words)], add_special_tokens=False)
+        return encoded.ids
 
 
 class _Builtin(StaticEmbedder):
@@ -131,9 +146,10 @@ class _Builtin(StaticEmbedder):
         return DIMENSIONS
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("_table", "_tokenizer"):
+        if name not in ("_table", "_tokenizer", "_single", "_converted"):
             raise AttributeError(name)
         loaded = StaticEmbedder.load()
+        self._single, self._converted = loaded._single, loaded._converted
         self._table, self._tokenizer = loaded._table, loaded._tokenizer
         return getattr(self, name)
 

@@ -161,11 +161,13 @@ def _unescape_one(escape: re.Match[str]) -> str:
 
 
 def _from_leetspeak(text: str) -> str:
-    words = (
-        word.replace("11", "ll").replace("1l", "ll").translate(_LEET) if any(char.isalpha() for char in word) else word
-        for word in text.split()
-    )
-    return " ".join(words)
+    return " ".join([word if _LEET_MARKS.isdisjoint(word) else _word_from_leetspeak(word) for word in text.split()])
+
+
+def _word_from_leetspeak(word: str) -> str:
+    if not any(map(str.isalpha, word)):
+        return word
+    return word.replace("11", "ll").replace("1l", "ll").translate(_LEET)
 
 
 def _join_letters(tokens: list[str]) -> list[str]:

@@ -73,6 +73,7 @@ _KNOWN: tuple[tuple[list[str], re.Pattern[str], _Check | None], ...] = (
         _is_basic,
     ),
 )
+_MARKS = tuple(dict.fromkeys(mark for marks, _, _ in _KNOWN for mark in marks))
 _SHORTEST_KNOWN = 15
 
 _IN_A_URL = re.compile(r"://[^\s:/@\ufffc]{1,100}:([^\s/@\ufffc]{1,200})@")
@@ -90,13 +91,16 @@ _SECRET_NAMES = re.compile(
     r"(?:[ \t]{0,3}(?:=>|:=|==|=|:)[ \t]{0,3}|[ \t]{1,2}(?:is|ist|est|es|was)"
     r"(?:[ \t]{0,2}[:=][ \t]{0,3}|[ \t]{1,2}))[\"'`]?"
 )
+# One of these is in every such name; to look for them first is ten times as fast.
+_PARTS_OF_NAMES = ("pass", "kennwort", "contrase", "senha", "pwd", "key", "secret", "token", "credential")
 _VALUE = re.compile(r"[^\s\"'`,;<>\ufffc]{4,500}")
 _QUOTED = re.compile(r"[^\"'`\n\ufffc]{4,500}")
 
 
 def find_credentials(text: str) -> Iterator[Span]:
     """Return keys, tokens and passwords."""
-    for marks, pattern, check in _KNOWN if len(text) >= _SHORTEST_KNOWN else ():
+    known = len(text) >= _SHORTEST_KNOWN and any(map(text.__contains__, _MARKS))
+    for marks, pattern, check in _KNOWN if known else ():
         if any(mark in text for mark in marks):
             yield from (found.span() for found in pattern.finditer(text) if check is None or check(found.group()))
     if "://" in text:
@@ -128,8 +132,10 @@ def _end_of_body(text: str, start: int) -> int:
 
 
 def _assigned(text: str) -> Iterator[Span]:
-    done = 0
-    for name in _SECRET_NAMES.finditer(lowered(text)):
+    done, lower = 0, lowered(text)
+    if not any(map(lower.__contains__, _PARTS_OF_NAMES)):
+        return
+    for name in _SECRET_NAMES.finditer(lower):
         if name.start() < done:
             continue
         quoted = name.group()[-1] in "\"'`"
