@@ -19,7 +19,7 @@ from muniment.contradictions.rules import Comparison, Contradicted, Neighbour
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.database.vectors import Vector, many_from_sql, to_sql
+from muniment.database.vectors import Vector, inner_products, many_from_sql, to_sql
 from muniment.errors import Conflict, NotFound
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, Vectors, embedded
 from muniment.language.instructions import visible_text
@@ -204,7 +204,7 @@ def near_among(
     if not embedded_at or not seen:
         return found
     vectors: Vectors = many_from_sql([row["vector"] for row in seen])
-    similar = np.stack([vector for _, vector in embedded_at]) @ vectors.T
+    similar = inner_products(np.stack([vector for _, vector in embedded_at]), vectors)
     least = comparer.by.thresholds.similarity - ROUNDING
     for line, column in np.argwhere(similar >= least).tolist():
         index, memory = embedded_at[line][0], seen[column]

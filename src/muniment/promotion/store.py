@@ -24,7 +24,7 @@ from muniment.database.packed_words import pack_words
 from muniment.database.rows import candidate_content, consent_of, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.database.vectors import Vector, to_sql
+from muniment.database.vectors import Vector, inner_products, to_sql
 from muniment.errors import NotFound, NotPromotable
 from muniment.language.words import index_of
 from muniment.model.candidate import Candidate
@@ -175,7 +175,7 @@ def _meets_earlier(embedded: Sequence[EmbeddedCandidate], comparer: TextComparer
     """Whether each is on the key of an earlier one, or as near to it as neighbours are."""
     nowhere = np.zeros(comparer.embedder.dimensions, dtype=np.float32)
     vectors = np.stack([one.vector if one.vector is not None else nowhere for one in embedded])
-    similar = vectors @ vectors.T >= comparer.by.thresholds.similarity - ROUNDING
+    similar = inner_products(vectors, vectors) >= comparer.by.thresholds.similarity - ROUNDING
     near = cast("NDArray[np.bool_]", np.tril(similar, k=-1).any(axis=1)).tolist()
     keys: set[tuple[str | None, str | None]] = set()
     met: list[bool] = []
