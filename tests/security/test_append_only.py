@@ -37,6 +37,7 @@ CHANGEABLE = {
     *(("api_keys", column) for column in ("last_used_at", "revoked_at", "revoked_by", "user_id", "label")),
     *(("requests", column) for column in ("status", "answer", "closed")),
     *(("attendances", column) for column in ("since", "at")),
+    *(("index_holders", column) for column in ("confirmed_seq", "leased_until")),
     *(("backfills", column) for column in ("place_seq", "place", "finished_at")),
     *(
         ("webhooks", column)
