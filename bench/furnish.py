@@ -18,6 +18,7 @@ from muniment.language.embedding import Vectors, builtin_embedder
 from muniment.language.words import index_of
 from muniment.model.capture import holder_of
 from muniment.pack import Pack, builtin_pack
+from muniment.promotion import postings
 from muniment.promotion.store import term_hash
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -63,6 +64,7 @@ class Shape:
     intents: Sequence[str]
     vectors: bool
     terms: bool
+    postings: bool
 
     def user_of(self, n: int) -> str:
         """Whose the memory with that number is; the tenant's own are nobody's."""
@@ -86,10 +88,11 @@ async def furnish(
 ) -> None:
     """As many semantic memories as asked, one in `shared` the tenant's own, the rest spread over its users.
 
-    With `vectors` and `terms` they can be found by a query; with `index` every tenant has a vector index, as a large one has.
+    With `vectors` and `terms` they can be found by a query; with `index` every tenant has a vector index and postings, as a
+    large one has.
     """
     chance, pack = random.Random(11), pack or builtin_pack()
-    shape = Shape(per_tenant, users, words, shared, intents, vectors, terms)
+    shape = Shape(per_tenant, users, words, shared, intents, vectors, terms, terms and index)
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS, pack=pack) as fabric:
         with server.connect(database) as owner:
             owner.execute("SET session_replication_role = replica")
@@ -105,6 +108,11 @@ async def furnish(
                     "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid) VALUES (%s, %s, %s, %s, %s, '1')",
                     [people.tenant_id, last, then, last - 1, then],
                 )
+                if shape.postings:
+                    owner.execute(
+                        "INSERT INTO cursors (tenant_id, name, seq, capture_id) VALUES (%s, %s, %s, '')",
+                        [people.tenant_id, postings.CURSOR, last],
+                    )
             for number in range(tenants if vectors and index else 0):
                 await vector_index.take(Address.parse(server.url(database), None), f"tenant_{number}", "make")
             owner.execute("RESET session_replication_role")
@@ -135,7 +143,7 @@ def _fill(
     now = datetime.now(UTC)
     said: list[tuple[str, str]] = []
     words: list[tuple[object, ...]] = []
-    postings: list[tuple[object, ...]] = []
+    posted: list[tuple[object, ...]] = []
     memories: list[tuple[object, ...]] = []
     bodies: list[tuple[object, ...]] = []
     scopes: list[tuple[object, ...]] = []
@@ -163,13 +171,13 @@ def _fill(
             found = index_of(text, at)
             terms = {term_hash(keys["*"], term): times for term, times in found.terms.items()}
             words.append((tenant_id, memory_id, found.words, pack_words(terms)))
-            postings += [(tenant_id, term, user, memory_id, times, found.words) for term, times in terms.items()]
+            posted += [(tenant_id, term, user, memory_id) for term in terms if shape.postings]
     for table, columns, rows in (
         ("memories", _MEMORIES, memories),
         ("memory_bodies", "tenant_id, memory_id, content", bodies),
         ("memory_scope", _SCOPE, scopes),
         ("memory_words", "tenant_id, memory_id, words, terms", words),
-        ("memory_terms", "tenant_id, term, user_id, memory_id, tf, words", sorted(postings)),
+        ("memory_terms", "tenant_id, term, user_id, memory_id", sorted(posted)),
     ):
         with owner.cursor().copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
             for row in rows:

@@ -124,7 +124,8 @@ def test_a_row_of_another_tenant_and_one_that_is_not_there_are_refused(
     beside = next(one for one in numbered if partition(owner, one) == here)
     elsewhere = next(one for one in numbered if partition(owner, one) != here)
     for each in (people, beside, elsewhere):
-        remembered(fabric, each, "green tea")
+        posted = {"term": 0, "user_id": "", "memory_id": remembered(fabric, each, "green tea")}
+        insert(owner, "memory_terms", {"tenant_id": each.tenant_id, **posted})
 
     def pointing(at: dict[str, Any]) -> dict[str, Any]:
         row = one(owner, key.child, tenant_id=people.tenant_id) | SECOND[key.child]

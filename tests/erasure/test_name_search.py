@@ -117,7 +117,7 @@ def test_an_officer_takes_a_memory_that_was_found_away_and_nobody_else_s_reason(
     gone = fabric.retract(people.officer, memory_id, reason="erased")
     assert (gone.reason, gone.retracted_by) == ("erased", people.officer.id)
     assert fabric.get(people.auditor, memory_id).text == ""
-    for table in ("memory_bodies", "memory_words", "memory_terms", "memory_vectors"):
+    for table in ("memory_bodies", "memory_words", "memory_vectors"):
         assert memory_id not in {row["memory_id"] for row in rows(table)}
     assert "memory" not in {hit.place for hit in fabric.search_texts(people.officer, "Anna Lindqvist").hits}
     with pytest.raises(Conflict):

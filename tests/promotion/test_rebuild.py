@@ -155,7 +155,7 @@ def test_reindexing_gives_words_and_links_to_memories_from_before_there_were_any
     remembered(fabric, people, "company:acme", predicate="employer")
     before = projection(rows)
     with server.connect(database) as owner:
-        for table in ("memory_words", "memory_terms", "memory_links"):
+        for table in ("memory_words", "memory_links"):
             owner.execute(f"DELETE FROM {table} WHERE tenant_id = %s", [people.tenant_id])
     assert fabric.reindex(people.tenant_id).memories == 1
     assert projection(rows) == before

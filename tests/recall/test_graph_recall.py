@@ -233,5 +233,4 @@ def test_a_tie_goes_with_the_content_it_was_taken_from(fabric: Fabric, people: P
     fabric.consent.sweep(people.tenant_id)
     assert {row["memory_id"] for row in rows("memory_links")} == {staying}
     assert {row["memory_id"] for row in rows("memory_words")} == {staying}
-    assert {row["memory_id"] for row in rows("memory_terms")} == {staying}
     assert {row["memory_id"] for row in rows("memory_vectors")} == {staying}

@@ -245,7 +245,7 @@ def test_what_was_read_before_an_erasure_is_not_held_after_the_process_has_confi
 
     async def overlapping() -> None:
         async with here.transaction(people.tenant_id, "recall") as tx:
-            await tx.rows("scope_index.number")  # From here on this is what it sees.
+            await tx.rows("scopes.number")  # From here on this is what it sees.
             erased.append(await loops_run(fabric.erase, people.officer, subject=f"customer:{USER}", user_id=USER))
             await here.index.confirm(people.tenant_id)
             assert await here.scopes.read(tx, ["", USER], name, 256) is None

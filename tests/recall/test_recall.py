@@ -18,9 +18,12 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def sees(fabric: Fabric, run: RunContext, memory_id: str) -> bool:
-    """Whether the run recalls it; reading it by its id must say the same."""
+    """Whether the run recalls it; by a query, which is answered from the index, and by its id it must be the same."""
     answer = fabric.recall(run)
     listed = memory_id in {record.id for record in (*answer.records, *answer.low_confidence)}
+    for _ in range(2):
+        by_query = fabric.recall(run, "anything at all")
+        assert listed == (memory_id in {record.id for record in (*by_query.records, *by_query.low_confidence)})
     try:
         fabric.get(run, memory_id)
     except NotFound:

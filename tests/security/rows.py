@@ -30,8 +30,8 @@ def tick(connection: Connection, tenant: str) -> Tick:
     ).fetchone()
     txid: Any = connection.execute("SELECT muniment.transaction_mark()::text").fetchone()
     connection.execute(
-        "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid) VALUES (%s, %s, %s, %s, %s, %s)",
-        [tenant, row[0], row[1], row[0] - 1, row[1], txid[0]],
+        "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq) VALUES (%s, %s, %s, %s, %s, %s, %s)",
+        [tenant, row[0], row[1], row[0] - 1, row[1], txid[0], row[0]],
     )
     return Tick(row[0], row[1], txid[0])
 

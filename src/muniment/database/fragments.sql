@@ -162,6 +162,14 @@ array_agg(w.memory_id) AS with_words, string_agg(int2send(w.words), '') AS words
 FROM memory_words w
 WHERE w.tenant_id = :tenant_id AND w.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))
 
+-- name: has_term
+-- Whether a memory's words include the term that is asked for: its hash stands at the start of an entry.
+position(int8send(asked.term) IN alias.terms) % 10 = 1
+
+-- name: after_postings
+-- A memory that has no postings yet (promotion/postings.py).
+alias.born_seq > (SELECT coalesce(max(u.seq), 0) FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'terms')
+
 -- name: vectors_of
 -- Their vectors of one embedder.
 array_agg(v.memory_id) AS with_vector, string_agg(halfvec_send(v.vector), '') AS vectors

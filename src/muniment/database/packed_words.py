@@ -25,6 +25,11 @@ def pack_words(words: Mapping[int, int]) -> bytes:
     return pack_bytes(">" + "qh" * len(words), *chain.from_iterable(sorted(words.items())))
 
 
+def terms_in(packed: bytes) -> list[int]:
+    """Return the hashes of a memory's words."""
+    return np.frombuffer(packed, dtype=_ENTRY)["term"].tolist()
+
+
 def find_words(packed: bytes, sizes: NDArray[np.int32], terms: Sequence[int]) -> Occurrences:
     """Find some words in packed values that follow each other; `sizes` says how many words each value has."""
     entries = np.frombuffer(packed, dtype=ENTRY)

@@ -31,12 +31,13 @@ AUDIT_HOLDER = "*audit"
 class SubjectKey:
     """The opened data key of one holder."""
 
-    __slots__ = ("_bound", "_cipher", "_key")
+    __slots__ = ("_bound", "_cipher", "_digest", "_key")
 
     def __init__(self, tenant_id: str, holder: str, key: bytes) -> None:
         self._key = key
         self._cipher = AESGCM(key)
         self._bound = f"{tenant_id}\x00{holder}\x00"
+        self._digest: hmac.HMAC | None = None
 
     def seal(self, place: str, row_id: str, content: bytes) -> bytes:
         """Seal content for that place (`table.column`) and row."""
@@ -54,7 +55,12 @@ class SubjectKey:
 
     def digest(self, content: bytes) -> bytes:
         """A keyed hash, for comparing content without storing it; useless once the key is destroyed."""
-        return hmac.digest(self._key, b"muniment/digest\x00" + content, sha256)
+        if self._digest is None:
+            self._digest = hmac.new(self._key, b"muniment/digest\x00", sha256)
+        # A copy goes on from the keyed state: for many short texts that takes half the time.
+        keyed = self._digest.copy()
+        keyed.update(content)
+        return keyed.digest()
 
     def derived(self, purpose: str) -> bytes:
         """A derived key for one purpose, independent of the digests and of other purposes' keys."""

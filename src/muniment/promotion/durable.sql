@@ -56,3 +56,12 @@ JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
 WHERE m.tenant_id = :tenant_id AND m.tier = 'durable' AND m.memory_id > :after
 ORDER BY m.memory_id LIMIT :count
+
+-- name: words
+-- results: binary
+-- The words of the durable memories that have postings, after an id.
+SELECT m.memory_id, m.user_id, w.terms
+FROM memories m
+JOIN memory_words w ON w.tenant_id = :tenant_id AND w.memory_id = m.memory_id
+WHERE m.tenant_id = :tenant_id AND m.tier = 'durable' AND m.memory_id > :after AND NOT {after_postings m}
+ORDER BY m.memory_id LIMIT :count

@@ -12,12 +12,6 @@ ON CONFLICT DO NOTHING
 INSERT INTO memory_words (tenant_id, memory_id, words, terms) VALUES (:tenant_id, :memory_id, :words, :terms)
 ON CONFLICT DO NOTHING
 
--- name: add_terms
--- rank: 5
--- each: user_id, memory_id, words, term, tf
-INSERT INTO memory_terms (tenant_id, user_id, memory_id, words, term, tf) VALUES (:tenant_id, :user_id, :memory_id, :words, :term, :tf)
-ON CONFLICT DO NOTHING
-
 -- name: add_link
 -- rank: 5
 -- each: memory_id, entity, links_to
@@ -43,7 +37,7 @@ INSERT INTO index_rebuilds (tenant_id, seq, at, txid) VALUES (:tenant_id, :seq, 
 
 -- name: unindexed
 -- Memories with a body that lack words, or a vector of that embedder, after an id; evidence links have neither.
-SELECT {memory m}
+SELECT {memory m}, NOT EXISTS (SELECT FROM memory_words w WHERE w.tenant_id = :tenant_id AND w.memory_id = m.memory_id) AS lacks_words
 FROM memories m
 JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
@@ -63,3 +57,41 @@ SELECT (
     JOIN pg_index i ON i.indexrelid = c.oid
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = 1
     WHERE c.relnamespace = 'muniment'::regnamespace AND c.relname = :index) AS whole
+
+-- name: postings
+-- How many memories with words there are, counted up to a number; and whether the tenant has postings.
+SELECT (
+    SELECT count(*) FROM (SELECT FROM memory_words w WHERE w.tenant_id = :tenant_id LIMIT :most) counted) AS memories,
+  EXISTS (SELECT FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'terms') AS made
+
+-- name: next_unposted
+-- The sequence up to which the next memories are: a transaction's memories are not divided.
+SELECT max(upto.born_seq) AS seq
+FROM (
+  SELECT m.born_seq FROM memories m WHERE m.tenant_id = :tenant_id AND m.born_seq > :seq
+  ORDER BY m.born_seq FETCH FIRST :count ROWS WITH TIES) upto
+
+-- name: unposted
+-- results: binary
+-- The words of the memories between two sequences. Until the commit no erasure removes what they are the words of.
+SELECT m.memory_id, m.user_id, w.terms
+FROM memories m
+JOIN memory_words w ON w.tenant_id = :tenant_id AND w.memory_id = m.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+WHERE m.tenant_id = :tenant_id AND m.born_seq > :seq AND m.born_seq <= :until
+FOR KEY SHARE OF b
+
+-- name: add_postings
+-- each: user_id, memory_id, term
+INSERT INTO memory_terms (tenant_id, user_id, memory_id, term) VALUES (:tenant_id, :user_id, :memory_id, :term)
+ON CONFLICT DO NOTHING
+
+-- name: reopen_postings
+-- An old memory gets words: its postings are written again from there on.
+UPDATE cursors SET seq = :seq WHERE tenant_id = :tenant_id AND name = 'terms' AND seq > :seq
+
+-- name: drop_postings
+DELETE FROM memory_terms WHERE tenant_id = :tenant_id
+
+-- name: close_postings
+DELETE FROM cursors WHERE tenant_id = :tenant_id AND name = 'terms'

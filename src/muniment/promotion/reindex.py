@@ -13,6 +13,7 @@ from muniment.database.storage import Row, Transaction, as_owner
 from muniment.language.embedding import embedded
 from muniment.language.instructions import visible_text
 from muniment.model.promoted import Reindexed
+from muniment.promotion import postings
 from muniment.promotion.store import index_memory
 
 # Memories indexed in one go.
@@ -92,6 +93,10 @@ async def rebuild_durable(tx: Transaction, vault: Vault, comparer: TextComparer)
     while rows := await tx.rows("durable.bodies", after=after, count=AT_ONCE):
         await _index_rows(tx, vault, comparer, rows)
         after = rows[-1]["memory_id"]
+    after = ""
+    while rows := await tx.rows("durable.words", after=after, count=AT_ONCE):
+        await postings.write(tx, rows)
+        after = rows[-1]["memory_id"]
     now = await _digests(tx)
     await _record_rebuild(tx, len(now))
     changed = [one for one in {**before, **now} if before.get(one) != now.get(one)]
@@ -104,6 +109,8 @@ async def index_missing(tx: Transaction, vault: Vault, comparer: TextComparer, a
     if not rows:
         return 0, None
     await _index_rows(tx, vault, comparer, rows)
+    if lacking := [row["born_seq"] for row in rows if row["lacks_words"]]:
+        tx.defer("indexing.reopen_postings", seq=min(lacking) - 1)
     return len(rows), rows[-1]["memory_id"]
 
 

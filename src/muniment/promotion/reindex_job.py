@@ -1,15 +1,17 @@
-"""JOB-11: index memories that lack words or vectors, and make the vector index of a tenant that has become large."""
+"""JOB-11: index memories that lack words or vectors; make the vector index and the postings of a large tenant."""
 
 from muniment.database import vector_index
 from muniment.job import JobResult
 from muniment.opening import Opened
+from muniment.promotion import postings
 from muniment.promotion.reindex import reindexed
 
 
 async def run(opened: Opened, tenant_id: str) -> JobResult:
     """Index until the fabric's own embedder is complete in the tenant; recall uses the old vectors meanwhile.
 
-    Then make the vector index of a tenant that has become large, or drop that of one that is no longer.
+    Then make the vector index and the postings of a tenant that has become large, or drop those of one that is no
+    longer.
     """
     context, memories = opened.context, 0
     async with context.transaction(tenant_id, "recall") as tx:
@@ -19,4 +21,5 @@ async def run(opened: Opened, tenant_id: str) -> JobResult:
     async with context.transaction(tenant_id, "recall") as tx:
         step = await vector_index.next_step(tx)
     indexes = int(step is not None and await vector_index.take(opened.address, tenant_id, step))
-    return JobResult({"memories": memories, "indexes": indexes})
+    posted = await postings.keep(context, opened.address, tenant_id)
+    return JobResult({"memories": memories, "indexes": indexes, "posted": posted})

@@ -331,9 +331,6 @@ def index_memory(
     words = index_of(fact.text, observed_at)
     terms = {term_hash(key, term): times for term, times in words.terms.items()}
     tx.defer_row("indexing.add_words", memory_id=memory_id, words=words.words, terms=pack_words(terms))
-    common = {"memory_id": memory_id, "user_id": fact.scope.user_id or "", "words": words.words}
-    for term, times in sorted(terms.items()):
-        tx.defer_row("indexing.add_terms", term=term, tf=times, **common)
     if (other := linked_entity(fact.entity, fact.value)) is not None:
         assert fact.entity is not None
         ends = {"entity": entity_hash(key, fact.entity), "links_to": entity_hash(key, other)}

@@ -16,14 +16,25 @@ SELECT born_seq FROM memories WHERE tenant_id = :tenant_id AND memory_id = :memo
 
 -- name: words
 -- plan: each time
--- The newest memories with each word of the query, up to a limit, without those whose text is withheld.
+-- The newest memories with each word of the query, up to a limit, without those whose text is withheld; by the postings, and
+-- by the words of what has none.
+WITH later AS MATERIALIZED (
+  SELECT asked.term, s.memory_id
+  FROM memories m
+  JOIN memory_words w ON w.tenant_id = :tenant_id AND w.memory_id = m.memory_id
+  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
+  JOIN unnest(:terms::bigint[]) AS asked (term) ON {has_term w}
+  WHERE m.tenant_id = :tenant_id AND {after_postings m} AND {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s}
+)
 SELECT asked.term, ARRAY(
   SELECT t.memory_id
   FROM memory_terms t
-  JOIN memory_scope s ON s.tenant_id = t.tenant_id AND s.memory_id = t.memory_id
-  JOIN memories m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
+  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = t.memory_id
+  JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = t.memory_id
   WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND (:user_id::text IS NULL OR t.user_id = :user_id) AND {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s}
-  ORDER BY t.memory_id DESC LIMIT :count) AS memory_ids
+  UNION
+  SELECT later.memory_id FROM later WHERE later.term = asked.term
+  ORDER BY memory_id DESC LIMIT :count) AS memory_ids
 FROM unnest(:terms::bigint[]) AS asked (term)
 
 -- name: words_of

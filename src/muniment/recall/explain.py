@@ -13,7 +13,8 @@ from muniment.model.explanation import Difference, Explanation, Replay, Why
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.inputs import ExplainInput
 from muniment.pack import Pack
-from muniment.recall.recall import OF_RUN, RecallDependencies, embed_query, find, packs_as_of, point_in_time, view_now
+from muniment.recall.past import packs_as_of, point_in_time
+from muniment.recall.recall import OF_RUN, RecallDependencies, embed_query, find, view_now
 from muniment.recall.rules import NO_VIEW, View, filter_verdicts, may_be_told, view_of, visibility_of
 from muniment.recall.search import PointInTime, Request, filters, follow_hops
 

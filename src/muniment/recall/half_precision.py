@@ -17,14 +17,14 @@ Kernel = Callable[[Halves, NDArray[np.float64]], NDArray[np.float64]]
 # precision accounts for at most 0.0005 of it.
 ERROR = 0.002
 # Rows that numpy converts at a time: more would be divided among threads, which costs more than it gains.
-_CHUNK = 512
+CHUNK = 512
 
 
 def exact_dots(vectors: Halves, query: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute the dot products in double precision."""
     found = np.empty(len(vectors))
-    for first in range(0, len(vectors), _CHUNK):
-        found[first : first + _CHUNK] = vectors[first : first + _CHUNK].astype(np.float64) @ query
+    for first in range(0, len(vectors), CHUNK):
+        found[first : first + CHUNK] = vectors[first : first + CHUNK].astype(np.float64) @ query
     return found
 
 

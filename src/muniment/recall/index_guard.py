@@ -67,11 +67,11 @@ class IndexGuard:
                 return True
             asked_at = monotonic()
             async with self._transaction(tenant_id) as tx:
-                _, found = await tx.gather(("index_guard.durable", {}), ("scope_index.number", {}))
+                _, found = await tx.gather(("holders.durable", {}), ("scopes.number", {}))
                 if not found:
                     return False
                 number = VisibilityNumber(found[0]["visible_seq"], found[0]["mark"])
-                await tx.do("index_guard.hold", **self._row(number))
+                await tx.do("holders.hold", **self._row(number))
             self._rows.add(tenant_id)
             self.scopes.leases[tenant_id] = Lease(number, asked_at + HOLD_SECONDS)
         self._start()
@@ -89,7 +89,7 @@ class IndexGuard:
             asked_at = monotonic()
             async with self._transaction(tenant_id) as tx:
                 number = await self._drop_ended(tx, tenant_id, lease)
-                confirmed = number is not None and await tx.do("index_guard.confirm", **self._row(number))
+                confirmed = number is not None and await tx.do("holders.confirm", **self._row(number))
             if confirmed:
                 lease.until = asked_at + HOLD_SECONDS
             else:
@@ -122,10 +122,10 @@ class IndexGuard:
         before = {key: part.number for key, part in self.scopes.of_tenant(tenant_id).items()}
         numbers = sorted({lease.number.seq, *(number.seq for number in before.values())})
         _, found, marks, ended = await tx.gather(
-            ("index_guard.durable", {}),
-            ("scope_index.number", {}),
-            ("index_guard.marks", {"numbers": numbers}),
-            ("scope_index.ended", {"after": lease.number.seq}),
+            ("holders.durable", {}),
+            ("scopes.number", {}),
+            ("holders.marks", {"numbers": numbers}),
+            ("scopes.ended", {"after": lease.number.seq}),
         )
         known = {VisibilityNumber(row["visible_seq"], row["mark"]) for row in marks}
         if not found or lease.number not in known or self.scopes.leases.get(tenant_id) is not lease:
@@ -155,7 +155,7 @@ class IndexGuard:
         self.scopes.forget(tenant_id)
         if tenant_id in self._rows:
             async with self._transaction(tenant_id) as tx:
-                await tx.do("index_guard.release", holder_id=self.holder_id)
+                await tx.do("holders.release", holder_id=self.holder_id)
             self._rows.discard(tenant_id)
 
     async def _confirm_quietly(self, tenant_id: str) -> None:

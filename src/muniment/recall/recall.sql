@@ -84,13 +84,27 @@ FROM (SELECT {packed seen} FROM seen) seen_columns, (SELECT {words_of seen}) wor
 
 -- name: rare
 -- plan: each time
--- In a scope too large to be read: the newest visible memories with each word of the query, up to a number of each.
+-- In a scope too large to be read: the newest visible memories with each word of the query, up to a number of each; by the
+-- postings, and by the words of what has none yet.
+WITH later AS MATERIALIZED (
+  SELECT asked.term, s.memory_id
+  FROM memories m
+  JOIN memory_words w ON w.tenant_id = :tenant_id AND w.memory_id = m.memory_id
+  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
+  JOIN unnest(:terms::bigint[]) AS asked (term) ON {has_term w}
+  WHERE m.tenant_id = :tenant_id AND {after_postings m} AND {visible s} AND {wanted s}
+)
 SELECT asked.term, ARRAY(
-  SELECT t.memory_id
-  FROM memory_terms t
-  JOIN memory_scope s ON s.tenant_id = t.tenant_id AND s.memory_id = t.memory_id
-  WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND t.user_id = ANY (:users) AND {visible s} AND {wanted s}
-  ORDER BY t.memory_id DESC LIMIT :count) AS memory_ids
+  SELECT found.memory_id
+  FROM unnest(:users::text[]) AS own (user_id), LATERAL (
+    SELECT t.memory_id
+    FROM memory_terms t
+    JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = t.memory_id
+    WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND t.user_id = own.user_id AND {visible s} AND {wanted s}
+    ORDER BY t.memory_id DESC LIMIT :count) found
+  UNION
+  SELECT later.memory_id FROM later WHERE later.term = asked.term
+  ORDER BY memory_id DESC LIMIT :count) AS memory_ids
 FROM unnest(:terms::bigint[]) AS asked (term)
 
 -- name: near

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from muniment.database.packed_words import ENTRY
 from muniment.database.storage import Row
 from muniment.recall.content_memory import content_array, content_rows, copy_rows
-from muniment.recall.half_precision import Halves
+from muniment.recall.half_precision import CHUNK, Halves
 
 FIELD, RECORD = "\x1f", "\x1e"
 Rows = NDArray[np.intp]
@@ -90,7 +90,7 @@ class Words:
         cls, terms: NDArray[np.int64], rows: NDArray[np.int32], times: NDArray[np.int16], lengths: NDArray[np.int16]
     ) -> "Words":
         """Sort the words."""
-        order = np.argsort(terms, kind="stable")
+        order = np.argsort(terms)
         return cls(content_rows(terms, order), rows[order], times[order], lengths)
 
     def without(self, rows: Sequence[int]) -> "Words":
@@ -268,11 +268,10 @@ def _vectors(row: Row, places: Mapping[str, int], dimensions: int) -> tuple[Halv
 
 
 def _lengths(vectors: Halves) -> NDArray[np.float64]:
+    """The length of each vector, in double precision."""
     found = np.empty(len(vectors))
-    # Few at a time, in memory that stays warm.
-    for first in range(0, len(vectors), 64):
-        part = vectors[first : first + 64].astype(np.float64)
-        found[first : first + 64] = np.linalg.norm(part, axis=1)
+    for first in range(0, len(vectors), CHUNK):
+        found[first : first + CHUNK] = np.linalg.norm(vectors[first : first + CHUNK].astype(np.float64), axis=1)
     return found
 
 

@@ -20,8 +20,9 @@ from muniment.recall.scope_part import (
     whole_statement,
 )
 
-# What the index of a process may hold in bytes, and the share of it that one tenant may hold.
-DEFAULT_BYTES = 256 * 1024 * 1024
+# What the index of a process may hold in bytes, and the share of it that one tenant may hold: 100,000 memories of the
+# built-in embedder take about 105 MB.
+DEFAULT_BYTES = 512 * 1024 * 1024
 _TENANT_SHARE = 4
 # A part that was not used for so long is dropped.
 IDLE_SECONDS = 900.0
@@ -87,7 +88,7 @@ class Scope:
             if one.existing in chosen or one.incoming in chosen
         }
         checks = {"visible_seq": self.number.seq, "mark": self.number.mark, "contradictions": sorted(touched)}
-        return "scope_index.record", values | checks
+        return "scopes.record", values | checks
 
 
 @dataclass
@@ -100,7 +101,7 @@ class ScopeIndexes:
     leases: dict[str, Lease] = field(default_factory=dict[str, Lease])
     _parts: OrderedDict[PartKey, Part] = field(default_factory=OrderedDict[PartKey, Part])
     _used_at: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
-    # Scopes with more memories than are ranked exactly: when that was found.
+    # Scopes that are too large to be held: when that was found.
     _too_large: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
 
     def held(self, tenant_id: str, users: Sequence[str], embedder: str | None) -> Scope | None:
@@ -132,7 +133,7 @@ class ScopeIndexes:
         bases = [self._parts.get(key) for key in keys]
         before = [part.number if part is not None else None for part in bases]
         reads = [self._reads(user_id, part, embedder) for user_id, part in zip(users, bases, strict=True)]
-        numbers, *replies = await tx.gather(("scope_index.number", {}), *(one for part in reads for one in part))
+        numbers, *replies = await tx.gather(("scopes.number", {}), *(one for part in reads for one in part))
         if not numbers:
             return None
         number, pack = VisibilityNumber(numbers[0]["visible_seq"], numbers[0]["mark"]), numbers[0]["pack"]
@@ -158,8 +159,8 @@ class ScopeIndexes:
     def _reads(self, user_id: str, part: Part | None, embedder: str | None) -> list[NamedStatement]:
         if part is None:
             return [whole_statement(user_id, embedder, MOST_SEEN), around_statement(user_id)]
-        mark: NamedStatement = ("scope_index.tick_mark", {"visible_seq": part.number.seq})
-        ended: NamedStatement = ("scope_index.ended", {"after": part.number.seq})
+        mark: NamedStatement = ("scopes.tick_mark", {"visible_seq": part.number.seq})
+        ended: NamedStatement = ("scopes.ended", {"after": part.number.seq})
         return [since_statement(part, _MOST_CHANGES), around_statement(user_id), ended, mark]
 
     def _brought_up_to_date(
@@ -177,7 +178,7 @@ class ScopeIndexes:
         was = marks[0]["mark"] if marks else None
         stale = (rebuilt_seq or 0) > part.number.seq or changes["size"] > _MOST_CHANGES
         if was != part.number.mark or stale:
-            self._drop(key)
+            self.drop(key)
             return None
         if part.number != number:
             part.remove([row["memory_id"] for row in ended])
@@ -210,7 +211,7 @@ class ScopeIndexes:
         self.counts.built += 1
         newest = self._parts.get(key)
         if newest is None or newest.number.seq <= number.seq:
-            self._drop(key)
+            self.drop(key)
             self._parts[key] = part
             self._used_at[key] = monotonic()
         return part
@@ -224,26 +225,22 @@ class ScopeIndexes:
         """Return the parts of a tenant."""
         return {key: part for key, part in self._parts.items() if key[0] == tenant_id}
 
-    def drop(self, key: PartKey) -> None:
-        """Drop one part."""
-        self._drop(key)
-
     def forget(self, tenant_id: str) -> None:
         """Drop everything of a tenant."""
         for key in self.of_tenant(tenant_id):
-            self._drop(key)
+            self.drop(key)
 
     def clear(self) -> None:
         """Drop everything, and all leases."""
         self.leases.clear()
         for key in list(self._parts):
-            self._drop(key)
+            self.drop(key)
 
     def drop_unused(self) -> None:
         """Drop what was not used for long, and what has no lease any more."""
         now = monotonic()
         for key in [key for key, used_at in self._used_at.items() if now - used_at > IDLE_SECONDS]:
-            self._drop(key)
+            self.drop(key)
         for tenant_id in list(self.leases):
             self._lease(tenant_id)
 
@@ -274,16 +271,18 @@ class ScopeIndexes:
             if (over and key not in used) or now - self._used_at[key] > IDLE_SECONDS:
                 total -= sizes[key]
                 by_tenant[key[0]] -= sizes[key]
-                self._drop(key)
-        # A scope that alone is over the limit is used for this recall, and not kept.
+                self.drop(key)
+        # A scope that alone is over the limit is used for this recall, and not read again soon.
         for key in used & set(self._parts):
             if by_tenant[key[0]] > self.limit // _TENANT_SHARE or total > self.limit:
                 total -= sizes[key]
                 by_tenant[key[0]] -= sizes[key]
                 self._parts.pop(key)
                 self._used_at.pop(key)
+                self._too_large[key] = now
 
-    def _drop(self, key: PartKey) -> None:
+    def drop(self, key: PartKey) -> None:
+        """Drop one part, and overwrite what it held."""
         part = self._parts.pop(key, None)
         self._used_at.pop(key, None)
         if part is not None:

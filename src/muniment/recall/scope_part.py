@@ -128,15 +128,15 @@ def around_statement(user_id: str) -> NamedStatement:
     """Return the read of what decides beside that user's memories."""
     holder = holder_of(None, user_id) if user_id else TENANT_HOLDER
     users = ["", user_id] if user_id else [""]
-    return "scope_index.around", {"user_id": user_id, "users": users, "holder": holder}
+    return "scopes.around", {"user_id": user_id, "users": users, "holder": holder}
 
 
 def whole_statement(user_id: str, embedder: str | None, most: int) -> NamedStatement:
     """Return the read of all live memories of that user."""
-    return "scope_index.whole", {"user_id": user_id, "embedder": embedder, "most": most}
+    return "scopes.whole", {"user_id": user_id, "embedder": embedder, "most": most}
 
 
 def since_statement(part: Part, most: int) -> NamedStatement:
     """Return the read of what was promoted since a part was read."""
     values: dict[str, Any] = {"user_id": part.user_id, "embedder": part.embedder, "most": most}
-    return "scope_index.since", values | {"after": part.number.seq}
+    return "scopes.since", values | {"after": part.number.seq}

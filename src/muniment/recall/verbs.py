@@ -36,7 +36,8 @@ from muniment.recall import recall as recalling
 from muniment.recall.browse_store import FILTERS, MemoryBrowser
 from muniment.recall.compiling import compile_memory
 from muniment.recall.explain import RecordedRecall
-from muniment.recall.recall import point_in_time, view_now
+from muniment.recall.past import point_in_time
+from muniment.recall.recall import view_now
 from muniment.recall.rules import View, filter_verdicts, visibility_of
 from muniment.recall.search import PointInTime, Request, filters
 from muniment.tracing import with_span

@@ -26,15 +26,14 @@ CREATE TABLE memory_words (
 SELECT divide_by_tenant('memory_words', 'terms');
 SELECT key_between_partitions('memory_words', 'tenant_id, memory_id', 'memory_bodies', 'tenant_id, memory_id', 'ON DELETE CASCADE');
 
--- Words of promoted texts, as hashes under the tenant's key.
+-- Postings: the memories with a word, the newest last. Only large tenants have them, up to the cursor `terms`; the owner writes
+-- them from the words (promotion/postings.py).
 CREATE TABLE memory_terms (
   tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   term      bigint NOT NULL,
   user_id   text COLLATE "C" NOT NULL,
   memory_id text COLLATE "C" NOT NULL,
-  tf        smallint NOT NULL CHECK (tf > 0),
-  words     smallint NOT NULL CHECK (words >= tf),
-  PRIMARY KEY (tenant_id, term, user_id, memory_id) INCLUDE (tf, words)
+  PRIMARY KEY (tenant_id, term, user_id, memory_id)
 ) PARTITION BY HASH (tenant_id);
 CREATE INDEX memory_terms_by_memory ON memory_terms (tenant_id, memory_id);
 SELECT divide_by_tenant('memory_terms', 'term');
@@ -152,10 +151,10 @@ SELECT rows_of_transaction('index_rebuilds', 'tenant_rebuild');
 -- Who may do what.
 GRANT SELECT, INSERT ON index_rebuilds TO muniment_writer;
 GRANT SELECT ON index_rebuilds TO muniment_recall, muniment_auditor;
-GRANT SELECT, INSERT ON memory_vectors, memory_words, memory_terms, memory_links TO muniment_writer;
+GRANT SELECT, INSERT ON memory_vectors, memory_words, memory_links TO muniment_writer;
 GRANT SELECT ON compiles TO muniment_writer, muniment_jobs;
 GRANT INSERT ON compiles TO muniment_recall;
-GRANT SELECT ON memory_vectors, memory_words, memory_terms, memory_links, embedders TO muniment_recall;
+GRANT SELECT ON memory_vectors, memory_words, memory_terms, memory_links, embedders, cursors TO muniment_recall;
 GRANT SELECT ON memory_vectors, memory_words, memory_terms, memory_links, embedders, recalls, compiles TO muniment_auditor;
 GRANT SELECT, INSERT, UPDATE (completed_at) ON embedders TO muniment_writer;
 GRANT SELECT (tenant_id, recall_id, result_ids) ON recalls TO muniment_writer, muniment_privacy, muniment_jobs;

@@ -1,0 +1,357 @@
+"""The index that recalls are ranked from: never older than what was committed, and never another answer (TIR-5)."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from psycopg.errors import CheckViolation, ForeignKeyViolation
+
+from muniment import Fabric, RunContext
+from muniment.model.recall import Recall
+from muniment.recall import half_precision, scope_index
+from muniment.recall.scope_index import Counts, ScopeIndexes
+from muniment.testing import FakeClock, People, TestServer
+from tests.connections import Connections
+from tests.pack_activation import acme, put_in_force
+from tests.stories import CONSENT, promoted, remembered
+
+QUERY = "which channel does the customer prefer"
+
+
+def scopes(fabric: Fabric) -> ScopeIndexes:
+    return fabric._fabric._context.scopes
+
+
+def counts(fabric: Fabric) -> Counts:
+    return scopes(fabric).counts
+
+
+@pytest.fixture
+def other(connections: Connections, clock: FakeClock) -> Iterator[Fabric]:
+    """Another process's fabric on the same database: what it changes, the first one is not told."""
+    with connections.fabric(clock=clock) as opened:
+        yield opened
+
+
+def by_statements(fabric: Fabric, run: RunContext, query: str = QUERY, **narrowed: Any) -> Recall:
+    """The same recall without the index."""
+    held = fabric._fabric._context.scopes
+    limit, held.limit = held.limit, 0
+    held.clear()
+    try:
+        return fabric.recall(run, query, **narrowed)
+    finally:
+        held.limit = limit
+
+
+def shown(answer: Recall) -> dict[str, Any]:
+    """All of an answer but what tells it from another one."""
+    return answer.model_dump(exclude={"recall_id", "at", "seq"})
+
+
+# --- it is used
+
+
+@pytest.mark.rule("TIR-5")
+def test_a_second_recall_takes_one_round_trip_and_gives_the_same_answer(
+    fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promoted(fabric, people)
+    first = fabric.recall(people.run(), QUERY)
+    made: list[int] = []
+    transaction = type(fabric._fabric._context.storage).transaction
+
+    def counted(*args: Any, **options: Any) -> Any:
+        opened = transaction(*args, **options)
+        enter = opened.__aenter__
+
+        async def entered() -> Any:
+            tx = await enter()
+            trip = tx._round_trip
+
+            async def noted(commands: Any) -> Any:
+                made.append(1)
+                return await trip(commands)
+
+            tx._round_trip = noted
+            return tx
+
+        opened.__aenter__ = entered
+        return _Entered(opened, entered)
+
+    monkeypatch.setattr(type(fabric._fabric._context.storage), "transaction", counted)
+    again = fabric.recall(people.run(), QUERY)
+    assert len(made) == 1
+    assert shown(again) == shown(first)
+    assert counts(fabric).built == 2, "the tenant's part and the user's"
+
+
+class _Entered:
+    def __init__(self, opened: Any, entered: Callable[[], Any]) -> None:
+        self._opened, self._entered = opened, entered
+
+    async def __aenter__(self) -> Any:
+        return await self._entered()
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._opened.__aexit__(*error)
+
+
+@pytest.mark.rule("REC-8")
+def test_every_answer_from_the_index_is_recorded(fabric: Fabric, people: People, rows: Any) -> None:
+    memory = promoted(fabric, people)
+    answers = [fabric.recall(people.run(), QUERY) for _ in range(3)]
+    recorded = {row["recall_id"]: row["result_ids"] for row in rows("recalls")}
+    assert recorded == {answer.recall_id: [memory] for answer in answers}
+    for answer in answers:
+        assert fabric.replay(people.auditor, answer.recall_id).same
+
+
+# --- whatever changes what can be seen is seen by the next recall, whoever changed it
+
+
+def _retracts(fabric: Fabric, people: People, memory: str) -> None:
+    fabric.retract(people.reviewer, memory, reason="wrong")
+
+
+def _erases(fabric: Fabric, people: People, memory: str) -> None:
+    fabric.erase(people.officer, user_id="cust_1")
+
+
+CHANGES: dict[str, Callable[[Fabric, People, str], None]] = {"a retraction": _retracts, "an erasure": _erases}
+
+
+@pytest.mark.rule("TIR-5")
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_another_process_took_away_is_gone_at_the_next_recall(
+    fabric: Fabric, other: Fabric, people: People, change: str
+) -> None:
+    memory = promoted(fabric, people)
+    run = people.run()
+    assert [one.id for one in fabric.recall(run, QUERY).records] == [memory]
+    CHANGES[change](other, people, memory)
+    assert fabric.recall(run, QUERY).all_records == ()
+    assert counts(fabric).mismatched == 0
+
+
+@pytest.mark.rule("TIR-5", "CON-5")
+def test_a_consent_revoked_by_another_process_hides_its_memories_at_the_next_recall(
+    fabric: Fabric, other: Fabric, people: People
+) -> None:
+    consent = fabric.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
+    memory = promoted(fabric, people, classification="PII", subject="customer:cust_1")
+    run = people.run(classification_allowed={"INTERNAL", "PII"})
+    assert [one.id for one in fabric.recall(run, QUERY).all_records] == [memory]
+    other.consent.revoke(people.officer, consent.consent_id)
+    assert fabric.recall(run, QUERY).all_records == ()
+
+
+@pytest.mark.rule("TIR-5")
+def test_what_another_process_promoted_is_there_at_the_next_recall(
+    fabric: Fabric, other: Fabric, people: People
+) -> None:
+    first = promoted(fabric, people)
+    run = people.run()
+    fabric.recall(run, QUERY)
+    second = promoted(other, people, "dark", predicate="prefers_theme")
+    assert {one.id for one in fabric.recall(run, QUERY).records} == {first, second}
+    assert counts(fabric).built == 2, "it was brought up to date, not read anew"
+    assert counts(fabric).refreshed >= 1
+
+
+@pytest.mark.rule("TIR-5", "PAC-9")
+def test_a_pack_that_another_process_put_in_force_decides_the_next_recall(
+    fabric: Fabric, other: Fabric, people: People
+) -> None:
+    promoted(fabric, people)
+    run = people.run()
+    fabric.recall(run, QUERY)
+    ref = put_in_force(other, people.tenant_id, acme("2.0.0"))
+    assert fabric.recall(run, QUERY).pack == ref
+
+
+@pytest.mark.rule("TIR-2")
+def test_a_memory_whose_time_is_over_is_not_recalled_from_the_index(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    memory = remembered(fabric, people, tier="episodic")
+    run = people.run()
+    assert [one.id for one in fabric.recall(run, QUERY).records] == [memory]
+    clock.now += timedelta(days=4000)
+    assert fabric.recall(run, QUERY).all_records == ()
+    assert counts(fabric).mismatched == 0
+
+
+@pytest.mark.rule("TIR-4", "TIR-5")
+def test_words_and_vectors_that_were_made_anew_are_read_anew(
+    fabric: Fabric, other: Fabric, people: People, server: TestServer, database: str
+) -> None:
+    memory = promoted(fabric, people)
+    with server.connect(database) as owner:
+        for table in ("memory_words", "memory_vectors"):
+            owner.execute(f"DELETE FROM muniment.{table} WHERE memory_id = %s".encode(), [memory])
+    run = people.run()
+    assert fabric.recall(run, QUERY).records[0].score["vector"] == 0
+    other.reindex(people.tenant_id)
+    assert fabric.recall(run, QUERY).records[0].score["vector"] > 0
+
+
+# --- the database holds it, not the program's good manners
+
+
+def _insert_tick(writer: Any, visible: bool) -> tuple[int, Any]:
+    last = writer.execute("SELECT seq, at FROM ticks ORDER BY seq DESC LIMIT 1").fetchone()
+    writer.execute(
+        "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq)"
+        " SELECT tenant_id, seq + 1, at, seq, at, transaction_mark(), CASE WHEN %s THEN seq + 1 END"
+        " FROM ticks ORDER BY seq DESC LIMIT 1",
+        [visible],
+    )
+    return last[0] + 1, last[1]
+
+
+@pytest.mark.rule("TIR-5")
+@pytest.mark.parametrize("visible", [True, False])
+def test_a_retraction_needs_a_number_that_says_something_visible_changes(
+    fabric: Fabric, people: People, as_role: Any, visible: bool
+) -> None:
+    memory = promoted(fabric, people)
+    with as_role("writer") as writer, writer.transaction(force_rollback=True):
+        seq, at = _insert_tick(writer, visible)
+        insert = (
+            "INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason)"
+            " VALUES (%s, %s, %s, %s, transaction_mark(), 'eve', 'wrong')"
+        )
+        if visible:
+            writer.execute(insert, [people.tenant_id, memory, seq, at])
+        else:
+            with pytest.raises(ForeignKeyViolation):
+                writer.execute(insert, [people.tenant_id, memory, seq, at])
+
+
+def test_a_tick_cannot_name_another_visibility_number_than_its_own(
+    fabric: Fabric, people: People, as_role: Any
+) -> None:
+    promoted(fabric, people)
+    with as_role("writer") as writer, writer.transaction(force_rollback=True), pytest.raises(CheckViolation):
+        writer.execute(
+            "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq)"
+            " SELECT tenant_id, seq + 1, at, seq, at, transaction_mark(), seq + 2 FROM ticks ORDER BY seq DESC LIMIT 1"
+        )
+
+
+@pytest.mark.rule("TIR-5")
+def test_captures_leave_the_index_up_to_date(fabric: Fabric, people: People) -> None:
+    promoted(fabric, people)
+    run = people.run()
+    fabric.recall(run, QUERY)
+    before = counts(fabric).refreshed
+    fabric.capture(run, kind="message", text="hello again", classification="INTERNAL")
+    fabric.recall(run, QUERY)
+    assert counts(fabric).refreshed == before
+
+
+@pytest.mark.rule("TIR-5", "REC-8")
+def test_an_index_that_is_wrong_never_answers(fabric: Fabric, people: People, rows: Any) -> None:
+    """A memory that the index holds and the database does not show: the statements answer, and the index is dropped."""
+    memory = promoted(fabric, people)
+    run = people.run()
+    fabric.recall(run, QUERY)
+    recalls = len(rows("recalls"))
+    (part,) = [part for part in scopes(fabric)._parts.values() if part.memories]
+    (block,) = part.blocks
+    block.ids[0] = "pm_somebody_elses"
+    answer = fabric.recall(run, QUERY)
+    assert [one.id for one in answer.records] == [memory]
+    assert counts(fabric).mismatched == 1
+    assert len(rows("recalls")) == recalls + 1, "what was not answered was not recorded"
+
+
+@pytest.mark.rule("TIR-5")
+def test_a_restored_database_with_the_same_numbers_is_noticed(fabric: Fabric, people: People, rows: Any) -> None:
+    memory = promoted(fabric, people)
+    run = people.run()
+    fabric.recall(run, QUERY)
+    for part in scopes(fabric)._parts.values():
+        part.number = part.number._replace(mark="00000000-0000-4000-8000-000000000000")
+        part.remove([memory])
+    assert [one.id for one in fabric.recall(run, QUERY).records] == [memory]
+
+
+# --- it is bounded, and another tenant's is another one
+
+
+def test_what_was_used_longest_ago_gives_way(fabric: Fabric, people: People) -> None:
+    for user in ("anna", "ben", "cem"):
+        promoted(fabric, people, user_id=user, entity=f"customer:{user}")
+    held = scopes(fabric)
+    for user in ("anna", "ben"):
+        fabric.recall(people.run(user), QUERY)
+    size = sum(part.size for part in held._parts.values())
+    held.limit = 4 * size
+    fabric.recall(people.run("anna"), QUERY)
+    fabric.recall(people.run("cem"), QUERY)
+    kept = {user for _, user, _ in held._parts}
+    assert "ben" not in kept
+    assert {"", "anna", "cem"} >= kept >= {"cem"}
+
+
+@pytest.mark.rule("ISO-1")
+def test_two_tenants_with_equal_users_have_scopes_of_their_own(fabric: Fabric, people: People, others: People) -> None:
+    mine, theirs = promoted(fabric, people), promoted(fabric, others, "phone")
+    for _ in range(2):
+        assert [one.id for one in fabric.recall(people.run(), QUERY).records] == [mine]
+        assert [one.id for one in fabric.recall(others.run(), QUERY).records] == [theirs]
+
+
+# --- the kernel only leaves out what cannot be among the first
+
+
+@pytest.mark.rule("REC-2")
+def test_the_answer_does_not_depend_on_the_kernel(
+    fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"The {thing} number {n} is kept in hall {n % 7}." for n in range(60) for thing in ("kettle", "lantern")]
+    item = {"kind": "statement", "classification": "INTERNAL"}
+    fabric.capture_many(people.run(), [{**item, "text": text} for text in texts])
+    fabric.queue.approve_many(people.reviewer, fabric.consolidate(people.tenant_id).proposals)
+    answers: list[dict[str, Any]] = []
+    for kernel in (half_precision.fast_dots(), half_precision.exact_dots, _as_wrong_as_allowed):
+        monkeypatch.setattr("muniment.recall.index_search.fast_dots", lambda kernel=kernel: kernel)
+        answers.append(shown(fabric.recall(people.run(), "where is lantern 12 kept", limit=5)))
+    answers.append(shown(by_statements(fabric, people.run(), "where is lantern 12 kept", limit=5)))
+    assert all(one == answers[0] for one in answers)
+
+
+def _as_wrong_as_allowed(vectors: Any, query: Any) -> Any:
+    found = half_precision.exact_dots(vectors, query)
+    found[::2] += half_precision.ERROR * 0.99
+    found[1::2] -= half_precision.ERROR * 0.99
+    return found
+
+
+def test_the_compiled_kernel_is_used_here() -> None:
+    assert half_precision.fast_dots() is not half_precision.exact_dots
+
+
+def test_a_scope_that_is_too_large_is_answered_by_the_statements(
+    fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = promoted(fabric, people), promoted(fabric, people, "dark", predicate="prefers_theme")
+    monkeypatch.setattr(scope_index, "MOST_SEEN", 1)
+    assert {one.id for one in fabric.recall(people.run(), QUERY).records} == {first, second}
+    assert not any(part.memories for part in scopes(fabric)._parts.values())
+
+
+def test_nothing_is_held_after_the_fabric_is_closed(server: TestServer, database: str, people: People) -> None:
+    from muniment.testing.database import MASTER_KEYS
+
+    with Fabric.open(server.url(database), clock=FakeClock(), master_keys=MASTER_KEYS) as fabric:
+        promoted(fabric, people)
+        fabric.recall(people.run(), QUERY)
+        held = scopes(fabric)
+        blocks = [block for part in held._parts.values() for block in part.blocks]
+        assert any(block.vectors.any() for block in blocks)
+    assert not held._parts
+    assert not any(block.vectors.any() or block.words.terms.any() for block in blocks)
