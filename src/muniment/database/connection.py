@@ -12,13 +12,13 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import psycopg
 from anyio import CancelScope
 from psycopg import AsyncConnection
 from psycopg.abc import PQGen
-from psycopg.adapt import PyFormat, Transformer
+from psycopg.adapt import Dumper, PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PipelineStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
@@ -131,7 +131,8 @@ class Connection(AsyncConnection[Row]):
         if not arguments:
             return _NOTHING
         transformer = self._transformer
-        values = transformer.dump_sequence(arguments, [PyFormat.AUTO] * len(arguments))
+        given = [TextArray.of(cast("list[Any]", one)) if type(one) is list else one for one in arguments]
+        values = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
         return _Converted(values, transformer.types or (), transformer.formats)
 
     def _send(self, statement: Statement, converted: "_Converted", sent: list[_Sent]) -> None:
@@ -252,6 +253,28 @@ class Connection(AsyncConnection[Row]):
         self.hung_up = True
         with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.pgconn.socket)) as line:
             line.shutdown(socket.SHUT_RDWR)
+
+
+class TextArray(bytes):
+    """A list of texts as the database reads it."""
+
+    @classmethod
+    def of(cls, items: list[Any]) -> "TextArray | list[Any]":
+        """Write a list of texts; any other list is left to the driver, which takes ten times as long."""
+        if not items or any(type(one) is not str or "\0" in one for one in items):
+            return items
+        quoted = [one.replace("\\", "\\\\").replace('"', '\\"') for one in items]
+        return cls(('{"' + '","'.join(quoted) + '"}').encode())
+
+
+class _TextArrayDumper(Dumper):
+    oid = psycopg.adapters.types["text"].array_oid
+
+    def dump(self, obj: TextArray) -> bytes:
+        return obj
+
+
+psycopg.adapters.register_dumper(TextArray, _TextArrayDumper)
 
 
 class _Converted(NamedTuple):

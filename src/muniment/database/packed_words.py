@@ -27,7 +27,7 @@ def pack_words(words: Mapping[int, int]) -> bytes:
 
 def terms_in(packed: bytes) -> list[int]:
     """Return the hashes of a memory's words."""
-    return np.frombuffer(packed, dtype=_ENTRY)["term"].tolist()
+    return np.frombuffer(packed, dtype=ENTRY)["term"].tolist()
 
 
 def find_words(packed: bytes, sizes: NDArray[np.int32], terms: Sequence[int]) -> Occurrences:

@@ -4,7 +4,7 @@ What is found here is only proposed: before it is answered, one statement checks
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -73,7 +73,7 @@ class IndexSearch:
                     mask[row] = False
             rows = np.flatnonzero(mask)
             if len(rows):
-                yield _Pick(part, block, mask, rows, self._wanted(block, rows))
+                yield _Pick(part, block, mask, rows, self._wanted(block, rows), block.words.find(self.query.terms))
 
     def _passes(self, profile: Profile, user_id: str, allowed: "_ConsentCheck") -> bool:
         """Whether memories of this profile pass the filters that do not depend on their times."""
@@ -100,11 +100,12 @@ class IndexSearch:
 
     def _rarities(self, picks: Sequence["_Pick"], size: int) -> list[float]:
         """Return the rarity of each word of the query among what is visible."""
-        found = [
-            sum(int(np.count_nonzero(pick.mask[pick.block.words.postings(term)[0]])) for pick in picks)
-            for term in self.query.terms
-        ]
-        return [rules.rarity(size, count) for count in found]
+        count = [0] * len(self.query.terms)
+        for pick in picks:
+            for place, (rows, _) in enumerate(pick.postings):
+                if len(rows):
+                    count[place] += int(np.count_nonzero(pick.mask[rows]))
+        return [rules.rarity(size, found) for found in count]
 
     def _words(self, picks: Sequence["_Pick"], rarities: Sequence[float]) -> list[Numbers]:
         """Return, for the visible rows of each block, their share of the query's words."""
@@ -112,8 +113,7 @@ class IndexSearch:
         shares: list[Numbers] = []
         for pick in picks:
             shared = np.zeros(len(pick.block))
-            for term, weight in zip(self.query.terms, rarities, strict=True):
-                rows, times = pick.block.words.postings(term)
+            for (rows, times), weight in zip(pick.postings, rarities, strict=True):
                 if len(rows):
                     shared[rows] += weight * rules.frequency(times, pick.block.words.lengths[rows])
             shares.append(np.minimum(shared[pick.rows] / most, 1.0) if most else np.zeros(len(pick.rows)))
@@ -176,18 +176,14 @@ class IndexSearch:
         near = np.zeros(len(rows))
         if aim is not None:
             near = fast_dots()(block.vectors, aim)[rows] / np.where(block.norms[rows] > 0, block.norms[rows], 1)
-        parts = {
-            "vector": np.clip(near, 0.0, 1.0),
-            "words": words,
-            "priority": block.priority[rows],
-            "recency": rules.recency(pick.promoted_at, self.at, self.pack.memory_layer.recall_policy.recency_half_life),
-            "confidence": block.confidence[rows],
-            "intent": rules.intent_nearness(self._intent(pick)),
-            "entity": self._entity([pick]),
-        }
-        total = np.zeros(len(rows))
-        for name, one in parts.items():
-            total += weights[name] * one
+        policy = self.pack.memory_layer.recall_policy
+        total = weights["vector"] * np.clip(near, 0.0, 1.0)
+        total += weights["words"] * words
+        total += weights["priority"] * block.priority[rows]
+        total += weights["recency"] * rules.recency(pick.promoted_at, self.at, policy.recency_half_life)
+        total += weights["confidence"] * block.confidence[rows]
+        total += weights["intent"] * rules.intent_nearness(self._intent(pick))
+        total += weights["entity"] * self._entity([pick])
         return total
 
     def _intent(self, pick: "_Pick") -> NDArray[np.int16]:
@@ -237,9 +233,11 @@ class _Pick:
     mask: NDArray[np.bool_]
     rows: Rows
     wanted: NDArray[np.bool_]
+    # For each word of the query the rows of the block that have it, and how often.
+    postings: Sequence[tuple[NDArray[np.int32], NDArray[np.int16]]]
 
     def narrowed(self, keep: NDArray[np.bool_]) -> "_Pick":
-        return _Pick(self.part, self.block, self.mask, self.rows[keep], self.wanted[keep])
+        return replace(self, rows=self.rows[keep], wanted=self.wanted[keep])
 
     @property
     def promoted_at(self) -> Numbers:

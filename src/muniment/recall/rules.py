@@ -374,7 +374,7 @@ def _rounded(numbers: Numbers) -> Numbers:
 
 def intent_nearness(places: NDArray[np.int16]) -> Numbers:
     """Return how near memories are to the run's intent, by the position of theirs among those that the run sees."""
-    return np.select([places == 2, places > 2], [1.0, 0.5], 0.0)
+    return np.where(places == 2, 1.0, np.where(places > 2, 0.5, 0.0))
 
 
 def recency(promoted_at: Numbers, at: datetime, half_life: timedelta) -> Numbers:

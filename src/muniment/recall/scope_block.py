@@ -98,13 +98,12 @@ class Words:
         kept = np.flatnonzero(~np.isin(self.rows, rows))
         return Words(content_rows(self.terms, kept), self.rows[kept], self.times[kept], self.lengths)
 
-    def postings(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.int16]]:
-        """Return the rows with a word, and how often each has it."""
-        first, last = np.searchsorted(self.terms, [term, term + 1]) if term < _LAST else (0, 0)
-        return self.rows[first:last], self.times[first:last]
-
-
-_LAST = np.iinfo(np.int64).max
+    def find(self, terms: Sequence[int]) -> list[tuple[NDArray[np.int32], NDArray[np.int16]]]:
+        """Return, for each word, the rows that have it, and how often each has it."""
+        wanted = np.array(terms, dtype=np.int64)
+        first = np.searchsorted(self.terms, wanted).tolist()
+        last = np.searchsorted(self.terms, wanted, side="right").tolist()
+        return [(self.rows[one:end], self.times[one:end]) for one, end in zip(first, last, strict=True)]
 
 
 @dataclass
