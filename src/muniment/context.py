@@ -28,6 +28,7 @@ from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
 from muniment.pack.combined import may_pin, narrow_recall_policy
 from muniment.packs import store as packs
+from muniment.recall.index_guard import IndexGuard
 from muniment.recall.scope_index import ScopeIndexes
 from muniment.sessions.store import SessionStore
 from muniment.settings import Clock
@@ -95,13 +96,18 @@ class FabricContext:
     archives: Archives = field(default_factory=lambda: Archives(None))
     models: Models = field(default_factory=Models)
     # The index of memories that recalls are ranked from; it decides nothing.
-    scopes: ScopeIndexes = field(default_factory=ScopeIndexes)
+    index: IndexGuard = field(default_factory=IndexGuard)
     # One dry run at a time in each tenant.
     dry_runs: WeakValueDictionary[str, Semaphore] = field(default_factory=WeakValueDictionary[str, Semaphore])
     # Tenants whose pack in force was compared with the one this process was started with.
     _compared: set[str] = field(default_factory=set[str])
     # Batches of captures are checked one at a time.
     batch_check: Semaphore = field(default_factory=lambda: Semaphore(1))
+
+    @property
+    def scopes(self) -> ScopeIndexes:
+        """What this process holds of the index."""
+        return self.index.scopes
 
     async def comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """How texts are compared under this pack: the tenant's embedder, its thresholds, and the judge."""

@@ -35,9 +35,10 @@ class FabricLifecycle:
         `embedder` (MUNIMENT_EMBEDDER) turns texts into vectors, `redis_url` (MUNIMENT_REDIS_URL) is where processes
         share the working tier; both have a built-in by default. `private_webhooks` allows webhooks on addresses that
         are not on the internet, and without https; `archives` (MUNIMENT_ARCHIVES) is the folder that old captures go
-        to, `models` (MUNIMENT_MODELS) the language models that packs may name, or a file of them. In each of several
-        `processes` of one program, tell how many there are: each uses its part of the connections, and none keeps a
-        working tier that the others would not see.
+        to, `models` (MUNIMENT_MODELS) the language models that packs may name, or a file of them. `index_mb`
+        (MUNIMENT_INDEX_MB) is the memory for the index that recalls are ranked from, 256 by default; 0 turns it off. In
+        each of several `processes` of one program, tell how many there are: each uses its part of the connections and
+        of that memory, and none keeps a working tier that the others would not see.
         """
         return cls(Settings.gather(url, **options), master_keys)
 

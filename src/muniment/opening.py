@@ -25,6 +25,8 @@ from muniment.errors import StorageUnavailable
 from muniment.language.embedding.choose import find_embedder
 from muniment.language.redaction import redactor_of
 from muniment.packs.store import Packs
+from muniment.recall.index_guard import IndexGuard
+from muniment.recall.scope_index import ScopeIndexes
 from muniment.sessions.store import session_store
 from muniment.settings import Settings
 
@@ -58,9 +60,9 @@ class Opened:
         return self.lease.watch().deaths if self.lease is not None else 0
 
     async def close(self) -> None:
-        """Close the connections, then release the embedded server."""
+        """Drop the index, close the connections, then release the embedded server."""
         try:
-            self.context.scopes.clear()
+            await self.context.index.close()
             await self.context.storage.close()
             await self.context.sessions.close()
         finally:
@@ -153,4 +155,5 @@ def _context(
         outbox=settings.webhooks,
         archives=Archives(settings.archives),
         models=settings.models,
+        index=IndexGuard(ScopeIndexes(settings.index_bytes // settings.processes)),
     )

@@ -16,6 +16,9 @@ from muniment.webhooks.settings import WebhookSettings
 
 Clock = Callable[[], datetime]
 
+DEFAULT_INDEX_MB = 256
+_MB = 1024 * 1024
+
 
 class OpenOptions(TypedDict, total=False):
     """What `open` takes beside the address of the database; see `AsyncFabric.open`."""
@@ -31,6 +34,7 @@ class OpenOptions(TypedDict, total=False):
     archives: str | Path | None
     models: Models | Mapping[str, Any] | str | Path | None
     processes: int
+    index_mb: int | None
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Settings:
     models: Models = field(default_factory=Models)
     # Processes that share the work of one program: each takes its part of the limits.
     processes: int = 1
+    # Memory for the index that recalls are ranked from, of all processes together; 0 turns it off.
+    index_bytes: int = DEFAULT_INDEX_MB * _MB
 
     @classmethod
     def gather(cls, url: str | None, **options: Unpack[OpenOptions]) -> "Settings":
@@ -78,6 +84,7 @@ class Settings:
             activate,
             Models.gather(options.get("models")),
             _processes(options.get("processes", 1)),
+            _index_mb(options.get("index_mb")) * _MB,
         )
 
 
@@ -85,6 +92,17 @@ def _processes(count: int) -> int:
     if count < 1:
         raise InvalidInput("expected a number from 1 on", field="processes")
     return count
+
+
+def _index_mb(given: int | None) -> int:
+    named = os.environ.get("MUNIMENT_INDEX_MB") or DEFAULT_INDEX_MB
+    try:
+        size = int(given if given is not None else named)
+    except ValueError:
+        size = -1
+    if size < 0:
+        raise InvalidInput("expected a number of megabytes from 0 on", field="index_mb")
+    return size
 
 
 def _pack(given: str | Path | Pack | None) -> Pack | None:

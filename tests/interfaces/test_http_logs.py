@@ -175,6 +175,22 @@ def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_count
         assert f'muniment_jobs_total{{job="seal",outcome="{outcome}"}} 1.0' in counted
 
 
+def test_the_metrics_show_what_the_index_in_memory_does_and_takes(http_server: RunningServer, people: People) -> None:
+    def shown(name: str) -> float:
+        found = re.search(rf"^{name} (.+)$", http_server.ask("GET", "/metrics").text, re.MULTILINE)
+        return float(found[1]) if found is not None else 0.0
+
+    used, built = (f'muniment_recall_index_total{{what="{what}"}}' for what in ("used", "built"))
+    before = shown(used), shown(built)
+    promoted(http_server.local, people, "violet")
+    bot, _ = http_server.made(people.run())
+    for _ in range(2):
+        assert http_server.ask("POST", "/v1/recall", {"run": RUN, "query": "violet"}, key=bot).status_code == 200
+    assert (shown(used), shown(built)) == (before[0] + 2, before[1] + 2), "a part of the tenant, and one of the user"
+    assert shown("muniment_recall_index_bytes") > 0
+    assert shown('muniment_recall_index_total{what="mismatched"}') == 0
+
+
 @pytest.mark.rule("ERR-3", "ERR-1")
 def test_without_its_database_it_is_alive_and_not_ready_and_says_no_more(server: TestServer, people: People) -> None:
     name = server.clone()

@@ -60,6 +60,8 @@ DELETABLE = {
     ("jobs", "alerts"),
     ("jobs", "requests"),
     ("jobs", "attendances"),
+    ("jobs", "index_holders"),
+    ("recall", "index_holders"),
 }
 # What runs as the owner, and who may call it: the one way to what no login may do by itself.
 FUNCTIONS = {

@@ -163,6 +163,7 @@ def work_in_hand(owner: Connection, tenant_id: str) -> None:
         "archive_files VALUES (%(t)s, 'arc_1', 1, decode(repeat('00', 32), 'hex'), 1, false, %(at)s, %(seq)s, %(txid)s)",
         "archived_captures VALUES (%(t)s, 'cap_gone', 'arc_1', 1, %(at)s, %(holder)s)",
         "index_rebuilds SELECT tenant_id, seq, at, txid FROM ticks WHERE tenant_id = %(t)s AND visible_seq IS NOT NULL LIMIT 1",
+        "index_holders VALUES (%(t)s, 'process', 1, now() - interval '1 minute')",
         "memory_terms SELECT %(t)s, 1, 'cust_1', memory_id FROM memory_bodies WHERE tenant_id = %(t)s LIMIT 1",
         "consent_requests SELECT %(t)s, 'csr_1', capture_id, consolidation, extractor, ordinal, 'customer:x', 'PII',"
         " %(seq)s, %(at)s, %(txid)s, %(at)s + interval '30 days' FROM refusals WHERE tenant_id = %(t)s LIMIT 1",

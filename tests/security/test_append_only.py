@@ -42,6 +42,7 @@ CHANGEABLE = {
         ("consent_requests", column)
         for column in ("answer", "answered_seq", "answered_at", "answered_txid", "answered_by")
     ),
+    *(("index_holders", column) for column in ("confirmed_seq", "leased_until")),
     *(("backfills", column) for column in ("place_seq", "place", "finished_at")),
     *(
         ("webhooks", column)

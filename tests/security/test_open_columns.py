@@ -120,6 +120,7 @@ events: event_id type
 extractions: capture_id
 golden_runs: golden_id
 idempotency_keys: capture_id principal_kind
+index_holders: holder_id
 job_runs: error job
 memories: approver_kind candidate_id capture_id class consent_id consent_root kind memory_id proposal_id source tier tier_derived verdict_action verdict_id vouched
 memory_bodies: memory_id

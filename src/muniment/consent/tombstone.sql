@@ -31,6 +31,10 @@ WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND tomb_seq IS N
 -- Their vectors go with them.
 DELETE FROM memory_bodies WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
 
+-- name: notify
+-- Told to the processes that listen after the commit; those that hold content of the tenant in memory overwrite what ended.
+SELECT pg_notify('muniment_removed', :tenant_id)
+
 -- name: count_of_consent
 SELECT count(*) AS memories FROM memory_scope f
 JOIN tombstones t ON t.tenant_id = f.tenant_id AND t.memory_id = f.memory_id

@@ -35,10 +35,11 @@ alias.born_seq <= :seq
 alias.expires_at > :at
 
 -- name: is_fresh
-alias.promoted_at >= CASE alias.tier WHEN 'working' THEN coalesce(:fresh_working::timestamptz, '-infinity')
-                                     WHEN 'episodic' THEN coalesce(:fresh_episodic::timestamptz, '-infinity')
-                                     WHEN 'semantic' THEN coalesce(:fresh_semantic::timestamptz, '-infinity')
-                                     ELSE coalesce(:fresh_durable::timestamptz, '-infinity') END
+-- Not CASE alias.tier WHEN ...: a cluster replaces those comparisons by null in statements that write.
+alias.promoted_at >= CASE WHEN alias.tier = 'working' THEN coalesce(:fresh_working::timestamptz, '-infinity')
+                          WHEN alias.tier = 'episodic' THEN coalesce(:fresh_episodic::timestamptz, '-infinity')
+                          WHEN alias.tier = 'semantic' THEN coalesce(:fresh_semantic::timestamptz, '-infinity')
+                          ELSE coalesce(:fresh_durable::timestamptz, '-infinity') END
 
 -- name: has_content
 -- A tombstone hides a memory for the past too.

@@ -223,6 +223,7 @@ EXEMPT: dict[str, str] = {
     "embedders": _DERIVED,
     "index_rebuilds": "that words and vectors were made anew, of which an event tells",
     "consent_requests": "no statement writes it yet; it gets its form with the first that does",
+    "index_holders": "which processes hold an index now; a purge waits for them, and none is known afterwards",
     "promotion_locks": "rows to lock, without content",
     "idempotency_keys": "recognises a repeated request; holds nothing of what was captured",
     "requests": "answers kept for a day, sealed",

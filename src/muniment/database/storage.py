@@ -20,6 +20,7 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 
 from muniment.database.address import Address
 from muniment.database.connection import Connection
+from muniment.database.notices import listen
 from muniment.database.pool import Pool
 from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
 from muniment.database.statements import Statement
@@ -74,6 +75,15 @@ class Storage:
                 await connection.exchange([(Statement("answers", "SELECT 1"), [])])
             finally:
                 await pool.put(connection)
+
+    @property
+    def can_listen(self) -> bool:
+        """Whether notices can be heard: not through a pooler."""
+        return self._address.pooler is None
+
+    async def listen(self, channel: str, began: Callable[[], None], heard: Callable[[str], None]) -> bool:
+        """Listen for notices until the connection is lost; see `notices.listen`."""
+        return await listen(self._address.for_task("recall"), channel, began, heard)
 
     async def close(self) -> None:
         """Close all connections."""

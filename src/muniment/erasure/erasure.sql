@@ -90,6 +90,12 @@ SELECT seq FROM erasures WHERE tenant_id = :tenant_id AND erasure_id = :after
 -- The erasures that wait for their purge.
 SELECT erasure_id, seq FROM erasures WHERE tenant_id = :tenant_id AND purged_at IS NULL ORDER BY seq
 
+-- name: unconfirmed
+-- How many processes may hold vectors and words of what those erasures removed in memory.
+SELECT count(*) AS processes FROM index_holders h
+WHERE h.tenant_id = :tenant_id AND h.leased_until > statement_timestamp()
+  AND h.confirmed_seq < (SELECT max(e.seq) FROM erasures e WHERE e.tenant_id = :tenant_id AND e.erasure_id = ANY (:erasure_ids))
+
 -- name: purged
 UPDATE erasures SET purged_at = greatest(:now::timestamptz, erased_at)
 WHERE tenant_id = :tenant_id AND erasure_id = ANY (:erasure_ids) AND purged_at IS NULL

@@ -1,11 +1,16 @@
 """The purge job (ERA-3): rotate the key, rewrite the tables, clear the old log, and date the receipts."""
 
+import anyio
+
 from muniment.archives import verbs as archives
 from muniment.erasure import key_rotation as rotation
 from muniment.erasure import purge
 from muniment.errors import PurgeIncomplete
 from muniment.job import JobResult
 from muniment.opening import Opened
+
+# How often to look whether processes that were told have dropped what was erased.
+_TRIES = 10
 
 
 async def run(opened: Opened, tenant_id: str) -> JobResult:
@@ -21,6 +26,7 @@ async def run(opened: Opened, tenant_id: str) -> JobResult:
     await rotation.rotate(context, tenant_id)
     await purge.require_possible(opened.superuser)
     await purge.wait_for_snapshots(opened.superuser)
+    await _require_dropped(opened, tenant_id, waiting)
     await purge.rewrite(opened.address, tenant_id)
     await purge.remove_unowned_files(opened.superuser, opened.data)
     await purge.clear_log(opened.superuser)
@@ -39,6 +45,26 @@ async def _require_all_read(opened: Opened, tenant_id: str) -> None:
         row = await tx.row("erasure.unread")
     if row is not None and row["captures"]:
         raise PurgeIncomplete(f"{row['captures']} captures from before the erasure are not consolidated yet")
+
+
+async def _require_dropped(opened: Opened, tenant_id: str, erasure_ids: list[str]) -> None:
+    """Raise `PurgeIncomplete` while a process may hold vectors or words of what was erased in memory.
+
+    INVARIANT: no transaction is open that still sees what was erased, so that no process can read it any more.
+    """
+    context = opened.context
+    await context.index.confirm(tenant_id)
+    row = None
+    for _ in range(_TRIES):
+        async with context.transaction(tenant_id, "jobs") as tx:
+            row = await tx.row("erasure.unconfirmed", erasure_ids=erasure_ids)
+        if row is None or not row["processes"]:
+            return
+        await anyio.sleep(purge.PAUSE)
+    raise PurgeIncomplete(
+        f"{row['processes'] if row is not None else 0} processes have not confirmed yet that they dropped what was "
+        "erased from memory; each does so within a minute, or its lease ends after three"
+    )
 
 
 async def _clear_sessions(opened: Opened, tenant_id: str, erasure_ids: list[str]) -> None:

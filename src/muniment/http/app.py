@@ -52,6 +52,7 @@ def create_app(
     """Create the app on an open fabric. Everything under `/v1` and `/mcp` requires a credential."""
     settings = settings or ServerSettings()
     metrics = metrics or ServerMetrics()
+    metrics.follow_index(fabric.opened.context.scopes)
     assistants = over_http.McpOverHttp(fabric, run_of=run_of, body_limit=settings.body_limit)
     app = _App(
         title="Muniment",

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import fields, replace
 from pathlib import Path
+from time import monotonic
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import Metric
@@ -11,10 +13,13 @@ from prometheus_client.registry import Collector
 
 from muniment.http.metrics_folder import live_processes
 from muniment.job import JobResult
+from muniment.recall.scope_index import Counts, ScopeIndexes
 from muniment.worker.due import Due
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+# How often the figures of the index are written down for the other processes.
+_INDEX_SECONDS = 1.0
 
 
 class ServerMetrics:
@@ -44,6 +49,17 @@ class ServerMetrics:
             "muniment_jobs_total", "Jobs that the worker inside ran.", ("job", "outcome"), registry=self._registry
         )
 
+        self._index_events = Counter(
+            "muniment_recall_index_total",
+            "Recalls ranked from the index in memory (used), its parts built and refreshed, answers it had wrong.",
+            ("what",),
+            registry=self._registry,
+        )
+        self._index_bytes = self._gauge("muniment_recall_index_bytes", "Memory that the index takes, in bytes.")
+        self._index: ScopeIndexes | None = None
+        self._index_counted = Counts()
+        self._index_counted_at = 0.0
+
     def _gauge(self, name: str, about: str) -> Gauge:
         return Gauge(name, about, registry=self._registry, multiprocess_mode="livesum")
 
@@ -59,6 +75,23 @@ class ServerMetrics:
         """Count an answered request and its time."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
+        if monotonic() - self._index_counted_at > _INDEX_SECONDS:
+            self._count_index()
+
+    def follow_index(self, index: ScopeIndexes) -> None:
+        """Show what the index of this process does from now on."""
+        self._index = index
+
+    def _count_index(self) -> None:
+        if self._index is None:
+            return
+        now = replace(self._index.counts)
+        for field in fields(Counts):
+            self._index_events.labels(field.name).inc(
+                getattr(now, field.name) - getattr(self._index_counted, field.name)
+            )
+        self._index_bytes.set(self._index.size)
+        self._index_counted, self._index_counted_at = now, monotonic()
 
     def count_job(self, due: Due, done: JobResult | None) -> None:
         """Count a job that ran (`done`) or failed (None)."""
@@ -66,6 +99,7 @@ class ServerMetrics:
 
     def text(self) -> bytes:
         """The metrics in Prometheus' text format."""
+        self._count_index()
         return generate_latest(self._shown)
 
 

@@ -38,6 +38,7 @@ async def _collect(opened: Opened, tenant_id: str) -> int:
         horizon = replay_horizon(await context.packs.within_notice(tx))
         await cursors.lock(tx, CURSOR)
         await block_erasures(tx)
+        tx.defer("holders.clean")
         rows = await tx.rows("jobs.collectable", before=tx.now - horizon, count=AT_ONCE)
         if rows:
             ids = [row["memory_id"] for row in rows]

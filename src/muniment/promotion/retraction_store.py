@@ -71,6 +71,7 @@ async def supersede(
 async def remove_content(tx: Transaction, memory_ids: Sequence[str], digests: Sequence[Row]) -> None:
     """Delete the bodies of memories and leave tombstones with their digests (`tombstone.digests`).
 
+    After the commit, processes that hold vectors and words of the tenant in memory are told.
     INVARIANT: each was retracted, or has expired.
     """
     tick, ids = await tx.tick(), list(memory_ids)
@@ -78,3 +79,4 @@ async def remove_content(tx: Transaction, memory_ids: Sequence[str], digests: Se
     tx.defer_many("tombstone.insert", rows, seq=tick.seq, at=tick.at)
     tx.defer("tombstone.entomb", memory_ids=ids, seq=tick.seq, at=tick.at)
     tx.defer("tombstone.delete_bodies", memory_ids=ids)
+    tx.defer("tombstone.notify")

@@ -3,6 +3,7 @@
 Promoted memory only, through the run's view; every recall is recorded.
 """
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -50,6 +51,8 @@ from muniment.recall.search import (
 from muniment.sessions.store import SessionStore
 from muniment.tracing import with_span
 
+log = logging.getLogger("muniment.recall")
+
 # Longest wait for an embedder; after that the recall ranks by words and priority.
 PATIENCE_SECONDS = 5.0
 # What a recall's record keeps of its run as it is, beside its columns.
@@ -95,9 +98,11 @@ async def _recall_from_index(
     First the index is used as it is: one round trip. If something visible changed since it was read, a second
     transaction brings it up to date, and checks and records the answer in the same snapshot.
     """
-    if options.query is None or options.as_of is not None or options.hops:
+    if options.query is None or options.as_of is not None or options.hops or not context.scopes.limit:
         return None
     for refresh in (False, True):
+        if refresh and not await context.index.hold(context.storage, run.tenant_id):
+            return None
         async with context.transaction(run.tenant_id, "recall") as tx:
             view, decides, request, _ = await _prepare(context, tx, run, packs, options)
             scope = await _scope(context, tx, view, needed, refresh=refresh)
@@ -111,12 +116,16 @@ async def _recall_from_index(
                 context.packs.forget_in_force(run.tenant_id)
                 raise PackChanged("another pack was put in force at this moment; try again")
             try:
-                return await find_and_record(tx, needed, run, view, decides, request, scope=scope)
+                answer = await find_and_record(tx, needed, run, view, decides, request, scope=scope)
             except IndexOutdated:
-                if refresh:
+                if refresh and scope.is_current:
                     # The number was that of this snapshot: the index itself was wrong.
+                    log.warning("tenant %s: the index in memory was not as the database is; dropped", run.tenant_id)
                     context.scopes.counts.mismatched += 1
                     context.scopes.forget(run.tenant_id)
+            else:
+                context.scopes.counts.used += 1
+                return answer
     return None
 
 
@@ -302,7 +311,7 @@ async def find(
     )
     if scope is not None:
         found = IndexSearch(scope.parts, view, request, pack, query, point.at).find()
-        if found is None:
+        if found is None or not scope.is_current:
             raise IndexOutdated
         return replace(found, holder_key=scope.holder_key)
     return await Search(tx, request, where, pack, query, point.at).find()

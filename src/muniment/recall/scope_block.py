@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from muniment.database.packed_words import ENTRY
 from muniment.database.storage import Row
+from muniment.recall.content_memory import content_array, content_rows, copy_rows
 from muniment.recall.half_precision import CHUNK, Halves
 
 FIELD, RECORD = "\x1f", "\x1e"
@@ -90,12 +91,12 @@ class Words:
     ) -> "Words":
         """Sort the words."""
         order = np.argsort(terms)
-        return cls(terms[order], rows[order], times[order], lengths)
+        return cls(content_rows(terms, order), rows[order], times[order], lengths)
 
     def without(self, rows: Sequence[int]) -> "Words":
         """Return the words of all other rows."""
-        kept = ~np.isin(self.rows, rows)
-        return Words(self.terms[kept], self.rows[kept], self.times[kept], self.lengths)
+        kept = np.flatnonzero(~np.isin(self.rows, rows))
+        return Words(content_rows(self.terms, kept), self.rows[kept], self.times[kept], self.lengths)
 
     def find(self, terms: Sequence[int]) -> list[tuple[NDArray[np.int32], NDArray[np.int16]]]:
         """Return, for each word, the rows that have it, and how often each has it."""
@@ -208,13 +209,24 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
         entities=Codes.join([(block.entities, rows) for block, rows in parts]),
         predicates=Codes.join([(block.predicates, rows) for block, rows in parts]),
         profiles=Codes.join([(block.profiles, rows) for block, rows in parts]),
+        vectors=_join_vectors(parts),
         words=_join_words(parts),
         live=np.ones(len(ids), dtype=np.bool_),
         **{name: column(name) for name in _NUMBERS},
     )
 
 
-_NUMBERS = ("priority", "confidence", "born_seq", "promoted_at", "expires_at", "vectors", "norms")
+_NUMBERS = ("priority", "confidence", "born_seq", "promoted_at", "expires_at", "norms")
+
+
+def _join_vectors(parts: Sequence[tuple[Block, Rows]]) -> Halves:
+    dimensions = max(block.vectors.shape[1] for block, _ in parts)
+    joined = content_array((sum(len(rows) for _, rows in parts), dimensions), np.float16)
+    first = 0
+    for block, rows in parts:
+        copy_rows(block.vectors, rows, joined[first : first + len(rows)])
+        first += len(rows)
+    return joined
 
 
 def _join_words(parts: Sequence[tuple[Block, Rows]]) -> Words:
@@ -242,7 +254,7 @@ def _numbers(packed: bytes | None, kind: str) -> Any:
 
 def _vectors(row: Row, places: Mapping[str, int], dimensions: int) -> tuple[Halves, NDArray[np.float64]]:
     """Unpack the vectors, each at the row of its memory, with their lengths."""
-    vectors = np.zeros((len(places), dimensions), dtype=np.float16)
+    vectors = content_array((len(places), dimensions), np.float16)
     norms = np.zeros(len(places))
     owners = _texts(row["with_vector"], FIELD)
     if owners:

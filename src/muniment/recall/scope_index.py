@@ -43,6 +43,18 @@ class Counts:
     mismatched: int = 0
 
 
+@dataclass
+class Lease:
+    """That this process may hold parts of a tenant, and up to which number it has dropped what ended.
+
+    INVARIANT: the row that the database has of it is never ahead of `number`, and lasts longer than `until`.
+    """
+
+    number: VisibilityNumber
+    # By `monotonic`.
+    until: float
+
+
 class IndexOutdated(Exception):
     """What a recall was ranked from is not what the database has now; nothing was recorded."""
 
@@ -54,6 +66,11 @@ class Scope:
     parts: Sequence[Part]
     number: VisibilityNumber
     pack: str | None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether its parts are still what they were: none was dropped or brought to another number since."""
+        return all(part.number == self.number for part in self.parts)
 
     @property
     def holder_key(self) -> tuple[bytes | None, int | None]:
@@ -80,6 +97,8 @@ class ScopeIndexes:
 
     limit: int = DEFAULT_BYTES
     counts: Counts = field(default_factory=Counts)
+    # Without a lease, or with one that ran out, nothing of a tenant is held (index_guard.py).
+    leases: dict[str, Lease] = field(default_factory=dict[str, Lease])
     _parts: OrderedDict[PartKey, Part] = field(default_factory=OrderedDict[PartKey, Part])
     _used_at: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
     # Scopes that are too large to be held: when that was found.
@@ -87,6 +106,8 @@ class ScopeIndexes:
 
     def held(self, tenant_id: str, users: Sequence[str], embedder: str | None) -> Scope | None:
         """Return the scope of those users, if all of it is held at one number."""
+        if self._lease(tenant_id) is None:
+            return None
         found: list[Part] = []
         for user_id in users:
             key = tenant_id, user_id, embedder
@@ -116,6 +137,8 @@ class ScopeIndexes:
         if not numbers:
             return None
         number, pack = VisibilityNumber(numbers[0]["visible_seq"], numbers[0]["mark"]), numbers[0]["pack"]
+        if not self._may_hold(tx.tenant_id, number):
+            return None
         if any(part is not None and part.number not in (was, number) for part, was in zip(bases, before, strict=True)):
             return None  # Another recall has brought it elsewhere meanwhile.
         parts: list[Part] = []
@@ -155,7 +178,7 @@ class ScopeIndexes:
         was = marks[0]["mark"] if marks else None
         stale = (rebuilt_seq or 0) > part.number.seq or changes["size"] > _MOST_CHANGES
         if was != part.number.mark or stale:
-            self._drop(key)
+            self.drop(key)
             return None
         if part.number != number:
             part.remove([row["memory_id"] for row in ended])
@@ -176,6 +199,8 @@ class ScopeIndexes:
         _, user_id, embedder = key
         if rows is None:
             rows = await tx.gather(whole_statement(user_id, embedder, MOST_SEEN), around_statement(user_id))
+            if not self._may_hold(tx.tenant_id, number):
+                return None
         (whole,), (around,) = rows
         if whole["size"] > MOST_SEEN:
             self._too_large[key] = monotonic()
@@ -186,20 +211,52 @@ class ScopeIndexes:
         self.counts.built += 1
         newest = self._parts.get(key)
         if newest is None or newest.number.seq <= number.seq:
-            self._drop(key)
+            self.drop(key)
             self._parts[key] = part
             self._used_at[key] = monotonic()
         return part
 
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return sum(part.size for part in self._parts.values())
+
+    def of_tenant(self, tenant_id: str) -> Mapping[PartKey, Part]:
+        """Return the parts of a tenant."""
+        return {key: part for key, part in self._parts.items() if key[0] == tenant_id}
+
     def forget(self, tenant_id: str) -> None:
         """Drop everything of a tenant."""
-        for key in [key for key in self._parts if key[0] == tenant_id]:
-            self._drop(key)
+        for key in self.of_tenant(tenant_id):
+            self.drop(key)
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop everything, and all leases."""
+        self.leases.clear()
         for key in list(self._parts):
-            self._drop(key)
+            self.drop(key)
+
+    def drop_unused(self) -> None:
+        """Drop what was not used for long, and what has no lease any more."""
+        now = monotonic()
+        for key in [key for key, used_at in self._used_at.items() if now - used_at > IDLE_SECONDS]:
+            self.drop(key)
+        for tenant_id in list(self.leases):
+            self._lease(tenant_id)
+
+    def _lease(self, tenant_id: str) -> Lease | None:
+        """Return the lease on a tenant; if it ran out, everything of the tenant is dropped."""
+        lease = self.leases.get(tenant_id)
+        if lease is not None and monotonic() >= lease.until:
+            self.leases.pop(tenant_id)
+            self.forget(tenant_id)
+            return None
+        return lease
+
+    def _may_hold(self, tenant_id: str, number: VisibilityNumber) -> bool:
+        """Whether what was read at that number may be held: not if it may have ended before the lease's number."""
+        lease = self._lease(tenant_id)
+        return lease is not None and number.seq >= lease.number.seq
 
     def _make_room(self, used: set[PartKey]) -> None:
         """Drop what was not used for long, and what is over the limits, the least recently used first."""
@@ -214,7 +271,7 @@ class ScopeIndexes:
             if (over and key not in used) or now - self._used_at[key] > IDLE_SECONDS:
                 total -= sizes[key]
                 by_tenant[key[0]] -= sizes[key]
-                self._drop(key)
+                self.drop(key)
         # A scope that alone is over the limit is used for this recall, and not read again soon.
         for key in used & set(self._parts):
             if by_tenant[key[0]] > self.limit // _TENANT_SHARE or total > self.limit:
@@ -224,7 +281,8 @@ class ScopeIndexes:
                 self._used_at.pop(key)
                 self._too_large[key] = now
 
-    def _drop(self, key: PartKey) -> None:
+    def drop(self, key: PartKey) -> None:
+        """Drop one part, and overwrite what it held."""
         part = self._parts.pop(key, None)
         self._used_at.pop(key, None)
         if part is not None:

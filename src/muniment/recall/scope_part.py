@@ -17,6 +17,9 @@ class VisibilityNumber(NamedTuple):
     mark: str
 
 
+_NONE = VisibilityNumber(-1, "")
+
+
 class ConsentRecord(NamedTuple):
     """A record of the consent ledger, as far as it decides what is seen."""
 
@@ -108,8 +111,14 @@ class Part:
         for block in self.blocks:
             block.remove(memory_ids)
 
+    def remove_ended(self, memory_ids: Sequence[str]) -> None:
+        """Take out memories that ended, and the user's key, without bringing the part up to date."""
+        self.remove(memory_ids)
+        self.holder_key = (None, None)
+
     def clear(self) -> None:
-        """Overwrite all that was made of content, before the part is dropped."""
+        """Overwrite all that was made of content, before the part is dropped; a recall that uses it notices."""
+        self.number = _NONE
         for block in self.blocks:
             block.clear()
         self.blocks.clear()

@@ -78,10 +78,10 @@ SELECT t.memory_id FROM tombstones t WHERE t.tenant_id = :tenant_id AND t.seq > 
 -- still the one of the index, every chosen memory passes all filters, and the chosen are in exactly those open contradictions.
 INSERT INTO recalls AS r (tenant_id, recall_id, at, seq, agent_id, run_id, user_id, pack, embedder, request, result_ids, omitted,
   holder, query, degraded)
-SELECT :tenant_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),
+SELECT latest.tenant_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),
   :agent_id, :run_id, :user_id, :pack, :recorded_embedder, :request, :result_ids, :omitted, :holder, :query, :degraded
 FROM (
-  SELECT t.visible_seq, t.mark FROM ticks t
+  SELECT t.tenant_id, t.visible_seq, t.mark FROM ticks t
   WHERE t.tenant_id = :tenant_id AND t.visible_seq IS NOT NULL
   ORDER BY t.visible_seq DESC LIMIT 1) latest
 WHERE latest.visible_seq = :visible_seq AND latest.mark = :mark::uuid

@@ -72,6 +72,17 @@ CREATE TABLE index_rebuilds (
   FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
 );
 
+-- The processes that hold vectors and words of the tenant's memories in memory (ADR 56): none that ended up to
+-- `confirmed_seq`. One that could not confirm for so long that `leased_until` has passed, by the database's clock, has
+-- dropped them. A purge waits for all others (ERA-3).
+CREATE TABLE index_holders (
+  tenant_id     text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  holder_id     text COLLATE "C" NOT NULL,
+  confirmed_seq bigint NOT NULL,
+  leased_until  timestamptz NOT NULL,
+  PRIMARY KEY (tenant_id, holder_id)
+);
+
 -- Every recall (REC-8): what was asked, under which pack, what came back. Written by the reader, never changed. For a replay
 -- (REC-9): the query, sealed under the key of the run's user (`holder`), the moment that was asked about, what was missing at
 -- the time, and, where search was approximate, what it chose from.
@@ -130,7 +141,7 @@ CREATE INDEX compiles_by_recall ON compiles (tenant_id, recall_id);
 SELECT no_samples('recalls', 'query');
 
 -- Which rows a transaction sees and writes.
-SELECT rows_of_tenant('memory_vectors', 'memory_words', 'memory_terms', 'memory_links', 'recalls', 'compiles');
+SELECT rows_of_tenant('memory_vectors', 'memory_words', 'memory_terms', 'memory_links', 'index_holders', 'recalls', 'compiles');
 SELECT add_policy('embedders', 'tenant_read', 'SELECT');
 SELECT add_policy('embedders', 'tenant_add', 'INSERT');
 SELECT add_policy('embedders', 'complete_once', 'UPDATE', sees => 'completed_at IS NULL', writes => 'completed_at IS NOT NULL');
@@ -149,3 +160,5 @@ GRANT SELECT, INSERT, UPDATE (completed_at) ON embedders TO muniment_writer;
 GRANT SELECT (tenant_id, recall_id, result_ids) ON recalls TO muniment_writer, muniment_privacy, muniment_jobs;
 GRANT SELECT (tenant_id, seq), INSERT ON recalls TO muniment_recall;
 GRANT SELECT (tenant_id, compile_id, memory_ids) ON compiles TO muniment_privacy;
+GRANT SELECT, INSERT, UPDATE (confirmed_seq, leased_until), DELETE ON index_holders TO muniment_recall;
+GRANT SELECT, DELETE ON index_holders TO muniment_jobs;
