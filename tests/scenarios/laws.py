@@ -109,8 +109,11 @@ QUESTION = (
         f"{table} AS NOT MATERIALIZED (SELECT * FROM muniment.{table} WHERE tenant_id = ANY (%(tenants)s))"
         for table in _ASKED_OF
     )
-    + ", told AS MATERIALIZED (SELECT tenant_id, seq, type, convert_from(body, 'UTF8')::jsonb AS body"
-    + " FROM muniment.events WHERE tenant_id = ANY (%(tenants)s))\n"
+    # An event has its data, or a list of items.
+    + ", told AS MATERIALIZED (SELECT e.tenant_id, e.seq, e.type, item.value AS body FROM ("
+    + "SELECT tenant_id, seq, type, convert_from(body, 'UTF8')::jsonb AS data FROM muniment.events"
+    + " WHERE tenant_id = ANY (%(tenants)s)) e,"
+    + " jsonb_array_elements(coalesce(e.data -> 'items', jsonb_build_array(e.data))) AS item)\n"
     + _ALL
 )
 
