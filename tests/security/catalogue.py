@@ -21,6 +21,7 @@ APPEND_ONLY = {
     "consent_sweeps",
     "events",
     "ticks",
+    "index_rebuilds",
     "chain_batches",
     "pack_activations",
     "pack_labels",

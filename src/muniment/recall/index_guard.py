@@ -83,7 +83,7 @@ class IndexGuard:
             self._told.discard(tenant_id)
             self.scopes.drop_unused()
             lease = self.scopes.leases.get(tenant_id)
-            if lease is None or not self.scopes.of_tenant(tenant_id):
+            if lease is None:
                 await self._release(tenant_id)
                 return
             asked_at = monotonic()
@@ -100,6 +100,16 @@ class IndexGuard:
         for tenant_id in sorted(self._rows):
             await self._confirm_quietly(tenant_id)
         self.scopes.drop_unused()
+
+    async def tend(self) -> None:
+        """Give up the leases on tenants of which nothing is held, now and the last time, and confirm all others."""
+        self.scopes.drop_unused()
+        for tenant_id, lease in list(self.scopes.leases.items()):
+            is_empty = not self.scopes.of_tenant(tenant_id)
+            if is_empty and lease.was_empty:
+                self.scopes.leases.pop(tenant_id)
+            lease.was_empty = is_empty
+        await self.confirm_all()
 
     async def close(self) -> None:
         """Drop everything, and remove this process from those that hold an index."""
@@ -193,7 +203,7 @@ class IndexGuard:
                 tasks.start_soon(self._listen, tasks)
                 while self._rows:
                     await anyio.sleep(CONFIRM_SECONDS)
-                    await self.confirm_all()
+                    await self.tend()
                 tasks.cancel_scope.cancel()
 
     async def _listen(self, tasks: TaskGroup) -> None:

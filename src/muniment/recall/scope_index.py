@@ -53,6 +53,8 @@ class Lease:
     number: VisibilityNumber
     # By `monotonic`.
     until: float
+    # Whether nothing was held when it was renewed last; a recall may be reading the first part.
+    was_empty: bool = False
 
 
 class IndexOutdated(Exception):
