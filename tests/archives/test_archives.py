@@ -17,6 +17,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
+from tests.security.rows import insert, tick
 from tests.stories import event_data, promoted, proposed, run_job, run_worker
 
 PACK = """
@@ -335,6 +336,44 @@ def test_no_login_can_take_away_a_capture_that_its_transaction_does_not_archive(
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         jobs.execute("SELECT collect_captures(%s)", [archive.archive_id])
     assert [row["capture_id"] for row in rows("captures")] == [kept.capture_id]
+
+
+@pytest.mark.rule("CAP-1")
+def test_a_candidate_is_unbound_from_its_capture_only_if_that_leaves(
+    keeping: Fabric, people: People, as_role: Connect, rows: Any
+) -> None:
+    """The key has no action: the function that removes captures unbinds, and removes the same ones."""
+    promoted(keeping, people, value="email")
+    promoted(keeping, people, predicate="prefers_language", value="de")
+    leaving, staying = rows("captures")
+    jobs, tenant = as_role("jobs"), {"tenant_id": people.tenant_id}
+    archive = {**tenant, "archive_id": "arc_1"}
+
+    def bound() -> list[str | None]:
+        return [row["live_capture_id"] for row in rows("candidates")]
+
+    with jobs.transaction():
+        now = tick(jobs, people.tenant_id)
+        last = {"captures": 1, "last_at": now.at.isoformat(), "kind": "statement", "ontology_version": "1.2.0"}
+        insert(jobs, "archives", {**archive, **now.stamp("archived_at"), **last})
+        file = {"revision": 1, "digest": "\\x" + "00" * 32, "bytes": 0, "dropped": False}
+        insert(jobs, "archive_files", {**archive, **now.stamp("written_at"), **file})
+        for capture, seq in ((leaving, leaving["seq"]), (staying, staying["seq"] + 1)):
+            kept = {"captured_at": now.at.isoformat(), "holder": "*"}
+            insert(jobs, "archived_captures", {**archive, **kept, "capture_id": capture["capture_id"], "seq": seq})
+        assert jobs.execute("SELECT collect_captures('arc_1')").fetchone() == (1,)
+    assert [row["capture_id"] for row in rows("captures")] == [staying["capture_id"]]
+    assert bound() == [None, staying["capture_id"]]
+
+
+@pytest.mark.rule("CAP-1")
+def test_even_the_owner_removes_no_capture_that_a_candidate_is_bound_to(
+    keeping: Fabric, people: People, server: TestServer, database: str
+) -> None:
+    promoted(keeping, people)
+    with server.connect(database) as owner, pytest.raises(psycopg.errors.ForeignKeyViolation) as caught:
+        owner.execute("DELETE FROM captures WHERE tenant_id = %s", [people.tenant_id])
+    assert "live_capture_id" in str(caught.value.diag.constraint_name)
 
 
 def test_without_a_folder_nothing_is_archived(

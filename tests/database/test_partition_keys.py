@@ -31,7 +31,6 @@ EXPECTED = {
         "candidates",
         "captures",
         "(tenant_id, capture_seq, live_capture_id, author) to (tenant_id, seq, capture_id, author)",
-        " ON DELETE SET NULL (live_capture_id)",
     ),
     "candidates_tenant_id_edits_prior_editors_fkey": Key(
         "candidates", "candidates", "(tenant_id, edits, prior_editors) to (tenant_id, candidate_id, editors)"

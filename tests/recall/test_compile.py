@@ -194,6 +194,25 @@ def test_every_compile_is_recorded_with_its_blocks_and_no_content(
         assert word not in str(row)
 
 
+@pytest.mark.rule("REC-8")
+def test_recalls_and_compiles_are_recorded_under_the_tenant_s_number_and_under_none_before_there_is_one(
+    fabric: Fabric, people: People, rows: Any
+) -> None:
+    unopened = fabric.recall(people.run()), fabric.recall(people.run(), "pets"), fabric.compile(people.run(), "pets")
+    assert rows("tenant_clock") == [], "reading opens no tenant"
+    assert [(row["recall_id"], row["seq"], row["query"]) for row in rows("recalls")] == [
+        (one.recall_id, 0, None) for one in unopened
+    ]
+    assert [(row["recall_id"], row["seq"]) for row in rows("compiles")] == [(unopened[2].recall_id, 0)]
+    assert [one.seq for one in unopened[:2]] == [0, 0]
+    remembered(fabric, people)
+    compiled = fabric.compile(people.run())
+    (clock,) = rows("tenant_clock")
+    assert clock["seq"] > 0
+    for table in ("recalls", "compiles"):
+        assert [row["seq"] for row in rows(table) if row["recall_id"] == compiled.recall_id] == [clock["seq"]]
+
+
 @pytest.mark.rule("REC-8", "AUD-1")
 def test_was_it_in_the_prompt_has_an_answer(fabric: Fabric, people: People, clock: FakeClock) -> None:
     memory_id = remembered(fabric, people)

@@ -5,10 +5,10 @@ SELECT {memory m},
   r.seq AS dead_seq, r.retracted_at, r.retracted_by, r.reason AS retraction_reason, r.superseded_by, t.tombstoned_at,
   {contradicted m} AS contradiction
 FROM memories m
-JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
-LEFT JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
-LEFT JOIN retractions r ON r.tenant_id = m.tenant_id AND r.memory_id = m.memory_id
-LEFT JOIN tombstones t ON t.tenant_id = m.tenant_id AND t.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
+LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = m.memory_id
+LEFT JOIN tombstones t ON t.tenant_id = :tenant_id AND t.memory_id = m.memory_id
 WHERE m.tenant_id = :tenant_id AND m.memory_id = :memory_id
 
 -- name: candidates
@@ -124,13 +124,13 @@ ORDER BY seq DESC, n DESC
 -- Every correction with each memory that it replaced.
 SELECT m.memory_id, r.memory_id AS replaced
 FROM memories m
-LEFT JOIN retractions r ON r.tenant_id = m.tenant_id AND r.superseded_by = m.memory_id
+LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.superseded_by = m.memory_id
 WHERE m.tenant_id = :tenant_id AND m.class = 'correction'
 
 -- name: decisions_on
 -- Decisions whose recall returned one of those memories, in the order of their commits.
 SELECT c.*, r.result_ids
 FROM captures c
-JOIN recalls r ON r.tenant_id = c.tenant_id AND r.recall_id = c.recall_id
+JOIN recalls r ON r.tenant_id = :tenant_id AND r.recall_id = c.recall_id
 WHERE c.tenant_id = :tenant_id AND c.kind = 'decision' AND r.result_ids && :memory_ids::text[]
 ORDER BY c.seq, c.capture_id

@@ -68,7 +68,7 @@ ORDER BY t.seq LIMIT :count
 -- Events whose sequence number is missing, or has another time or transaction.
 SELECT e.seq, e.n, e.event_id
 FROM events e
-LEFT JOIN ticks t ON t.tenant_id = e.tenant_id AND t.seq = e.seq AND t.at = e.at AND t.txid = e.txid
+LEFT JOIN ticks t ON t.tenant_id = :tenant_id AND t.seq = e.seq AND t.at = e.at AND t.txid = e.txid
 WHERE e.tenant_id = :tenant_id AND t.seq IS NULL ORDER BY e.seq, e.n LIMIT :count
 
 -- name: moments

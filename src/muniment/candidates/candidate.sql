@@ -8,7 +8,7 @@ SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'con
 -- done already.
 SELECT c.*, d.capture_id IS NOT NULL AS done, s.wrapped_key, s.key_version
 FROM captures c
-LEFT JOIN consolidations d ON d.tenant_id = c.tenant_id AND d.capture_id = c.capture_id AND d.number = 1
+LEFT JOIN consolidations d ON d.tenant_id = :tenant_id AND d.capture_id = c.capture_id AND d.number = 1
 LEFT JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
 WHERE c.tenant_id = :tenant_id AND {unread c}
 ORDER BY c.seq, c.capture_id

@@ -11,8 +11,8 @@ VALUES (:tenant_id, :key, :principal, :principal_kind, :capture_id, :digest) ON 
 -- before keys had owners come last: whose they are is not known (`owned`).
 SELECT k.key, k.capture_id, k.digest, k.principal <> '' AS owned, coalesce(c.seq, a.seq) AS seq, coalesce(c.captured_at, a.captured_at) AS captured_at
 FROM idempotency_keys k
-LEFT JOIN captures c ON c.tenant_id = k.tenant_id AND c.capture_id = k.capture_id
-LEFT JOIN archived_captures a ON a.tenant_id = k.tenant_id AND a.capture_id = k.capture_id
+LEFT JOIN captures c ON c.tenant_id = :tenant_id AND c.capture_id = k.capture_id
+LEFT JOIN archived_captures a ON a.tenant_id = :tenant_id AND a.capture_id = k.capture_id
 WHERE k.tenant_id = :tenant_id AND k.key = ANY (:keys)
   AND ((k.principal = :principal AND k.principal_kind = :principal_kind) OR k.principal = '')
 ORDER BY owned DESC

@@ -37,5 +37,5 @@ SELECT pg_notify('muniment_removed', :tenant_id)
 
 -- name: count_of_consent
 SELECT count(*) AS memories FROM memory_scope f
-JOIN tombstones t ON t.tenant_id = f.tenant_id AND t.memory_id = f.memory_id
+JOIN tombstones t ON t.tenant_id = :tenant_id AND t.memory_id = f.memory_id
 WHERE f.tenant_id = :tenant_id AND f.consent_root = :root_id

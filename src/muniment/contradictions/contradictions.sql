@@ -37,11 +37,11 @@ SELECT page.* FROM (
     coalesce(r.resolved_at, least(re.retracted_at, ri.retracted_at,
       CASE WHEN e.expires_at <= :now THEN e.expires_at END, CASE WHEN i.expires_at <= :now THEN i.expires_at END)) AS closed_at
   FROM contradictions c
-  JOIN memories e ON e.tenant_id = c.tenant_id AND e.memory_id = c.existing
-  LEFT JOIN memories i ON i.tenant_id = c.tenant_id AND i.proposal_id = c.proposal_id
-  LEFT JOIN resolutions r ON r.tenant_id = c.tenant_id AND r.contradiction_id = c.contradiction_id
-  LEFT JOIN retractions re ON re.tenant_id = c.tenant_id AND re.memory_id = c.existing
-  LEFT JOIN retractions ri ON ri.tenant_id = c.tenant_id AND ri.memory_id = i.memory_id
+  JOIN memories e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
+  LEFT JOIN memories i ON i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id
+  LEFT JOIN resolutions r ON r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id
+  LEFT JOIN retractions re ON re.tenant_id = :tenant_id AND re.memory_id = c.existing
+  LEFT JOIN retractions ri ON ri.tenant_id = :tenant_id AND ri.memory_id = i.memory_id
   WHERE c.tenant_id = :tenant_id
     AND (:memory_id::text IS NULL OR c.existing = :memory_id OR i.memory_id = :memory_id)
     AND (:proposal_id::text IS NULL OR c.proposal_id = :proposal_id)

@@ -6,9 +6,9 @@
 SELECT {memory m}, NOT {consent_allows f} AS hidden
 FROM unnest(:entities::text[], :predicates::text[]) AS wanted (entity, predicate)
 JOIN memories m ON m.tenant_id = :tenant_id AND m.entity = wanted.entity AND m.predicate = wanted.predicate
-JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
-JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
 WHERE f.dead_seq IS NULL AND f.expires_at > :now
   AND {consent_may_return f}
 ORDER BY m.born_seq, m.memory_id
@@ -32,8 +32,8 @@ FROM (SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance {near_scope 
 -- All that those users see, for a batch that is compared in the process.
 SELECT v.memory_id, f.user_id, halfvec_send(v.vector) AS vector
 FROM memory_vectors v
-JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
-WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = :embedder
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = v.memory_id
+WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder
   AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
   AND f.dead_seq IS NULL AND f.expires_at > :now
   AND {consent_may_return f}
@@ -43,7 +43,7 @@ LIMIT :count
 -- Those memories.
 SELECT {memory m}, NOT {consent_allows f} AS hidden
 FROM memories m
-JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
-JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
 WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:memory_ids)

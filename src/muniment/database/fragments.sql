@@ -81,11 +81,11 @@ SELECT alias.tenant_id, alias.consent_id, alias.seq, alias.action, alias.subject
   alias.valid_from, nullif(alias.valid_until, 'infinity') AS ends_at, alias.auditor_id, alias.supersedes, alias.root_id, alias.evidence,
   n.consent_id AS superseded_by, n.valid_from AS superseded_from,
   (SELECT min(r.captured_at) FROM consents r
-   WHERE r.tenant_id = alias.tenant_id AND r.root_id = alias.root_id AND r.action = 'revoke') AS revoked_at,
+   WHERE r.tenant_id = :tenant_id AND r.root_id = alias.root_id AND r.action = 'revoke') AS revoked_at,
   w.swept_at
 FROM consents alias
-LEFT JOIN consents n ON n.tenant_id = alias.tenant_id AND n.supersedes = alias.consent_id
-LEFT JOIN consent_sweeps w ON w.tenant_id = alias.tenant_id AND w.root_id = alias.root_id
+LEFT JOIN consents n ON n.tenant_id = :tenant_id AND n.supersedes = alias.consent_id
+LEFT JOIN consent_sweeps w ON w.tenant_id = :tenant_id AND w.root_id = alias.root_id
 
 -- name: memory
 -- The columns of a memory, with its sealed body (b) and the key it is sealed with (s).
@@ -97,7 +97,7 @@ alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.v
 
 -- name: required
 -- The qualifiers that a run must have to see the memory, one object for each contradiction resolved that way.
-(SELECT jsonb_agg(q.qualifiers) FROM qualifications q WHERE q.tenant_id = alias.tenant_id AND q.memory_id = alias.memory_id) AS required
+(SELECT jsonb_agg(q.qualifiers) FROM qualifications q WHERE q.tenant_id = :tenant_id AND q.memory_id = alias.memory_id) AS required
 
 -- name: candidate
 -- The columns of a candidate.
@@ -180,7 +180,7 @@ WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY 
 -- name: required_then
 -- The same, as of the sequence number.
 (SELECT jsonb_agg(q.qualifiers) FROM qualifications q
- WHERE q.tenant_id = alias.tenant_id AND q.memory_id = alias.memory_id AND q.seq <= :seq) AS required
+ WHERE q.tenant_id = :tenant_id AND q.memory_id = alias.memory_id AND q.seq <= :seq) AS required
 
 -- name: microseconds
 -- The time as microseconds since 1970; a time that no clock gives is a value of its own.
@@ -261,8 +261,8 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
 -- Among what those users (null: anybody) see, or saw at a sequence number and time; a fact on a key meets plain texts
 -- only.
 FROM memory_vectors v
-JOIN memory_scope alias ON alias.tenant_id = v.tenant_id AND alias.memory_id = v.memory_id
-WHERE v.tenant_id = :tenant_id AND alias.tenant_id = :tenant_id AND v.embedder = :embedder
+JOIN memory_scope alias ON alias.tenant_id = :tenant_id AND alias.memory_id = v.memory_id
+WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder
   AND (:users::text[] IS NULL OR alias.user_id = ANY (:users))
   AND (NOT :on_key OR alias.entity IS NULL)
   AND alias.born_seq < :seq AND (alias.dead_seq IS NULL OR alias.dead_seq >= :seq)
@@ -348,7 +348,7 @@ coalesce((SELECT h.tier FROM verdicts h
 -- name: ends_at
 -- When it was retracted, or else expires.
 CASE WHEN alias.dead_seq IS NULL THEN alias.expires_at ELSE least(alias.expires_at, (
-  SELECT r.retracted_at FROM retractions r WHERE r.tenant_id = alias.tenant_id AND r.memory_id = alias.memory_id)) END
+  SELECT r.retracted_at FROM retractions r WHERE r.tenant_id = :tenant_id AND r.memory_id = alias.memory_id)) END
 
 -- name: told_of
 -- An event of those types whose body names the id, as JSON writes it.

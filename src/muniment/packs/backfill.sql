@@ -16,10 +16,10 @@ SELECT backfill_id FROM backfills WHERE tenant_id = :tenant_id AND finished_at I
 -- promoted under another ontology, by a pack that was registered before this one.
 SELECT {memory m}
 FROM memories m
-JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
-JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
-JOIN packs p ON p.tenant_id = m.tenant_id AND p.pack = m.pack
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
+JOIN packs p ON p.tenant_id = :tenant_id AND p.pack = m.pack
 WHERE m.tenant_id = :tenant_id AND m.predicate = ANY (:predicates) AND m.ontology_version <> :ontology_version
   AND p.seq < (SELECT n.seq FROM packs n WHERE n.tenant_id = :tenant_id AND n.pack = :pack)
   AND f.dead_seq IS NULL AND f.expires_at > :now

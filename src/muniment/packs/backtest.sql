@@ -22,9 +22,9 @@ WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND extractor =
 SELECT {memory m}, f.dead_seq AS died_seq, NOT {consent_allows f} AS hidden
 FROM unnest(:entities::text[], :predicates::text[]) AS wanted (entity, predicate)
 JOIN memories m ON m.tenant_id = :tenant_id AND m.entity = wanted.entity AND m.predicate = wanted.predicate
-JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
-JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
 WHERE {consent_may_return f}
 ORDER BY m.born_seq, m.memory_id
 
@@ -33,8 +33,8 @@ ORDER BY m.born_seq, m.memory_id
 SELECT v.memory_id, f.user_id, f.entity IS NOT NULL AS on_key, coalesce(f.entity, nullif(m.subject, :own || f.user_id)) AS about, f.born_seq,
   f.dead_seq AS died_seq, nullif(f.expires_at, 'infinity') AS ends_at, halfvec_send(v.vector) AS vector
 FROM memory_vectors v
-JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
-JOIN memories m ON m.tenant_id = v.tenant_id AND m.memory_id = v.memory_id
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = v.memory_id
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = v.memory_id
 WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
   AND {consent_may_return f}
 LIMIT :count

@@ -44,16 +44,16 @@ INSERT INTO memory_scope (tenant_id, user_id, memory_id, born_seq, dead_seq, tom
 SELECT m.tenant_id, m.user_id, m.memory_id, m.born_seq, r.seq, t.seq, t.tombstoned_at, m.promoted_at, m.expires_at, m.priority, m.confidence,
   m.tier, m.class, m.classification, m.session_id, m.workflow_id, m.intent_id, m.entity, m.predicate, m.consent_root, m.qualifiers, m.valid_from, m.valid_until
 FROM memories m
-LEFT JOIN retractions r ON r.tenant_id = m.tenant_id AND r.memory_id = m.memory_id
-LEFT JOIN tombstones t ON t.tenant_id = m.tenant_id AND t.memory_id = m.memory_id
+LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = m.memory_id
+LEFT JOIN tombstones t ON t.tenant_id = :tenant_id AND t.memory_id = m.memory_id
 WHERE m.tenant_id = :tenant_id AND m.tier = 'durable'
 
 -- name: bodies
 -- Durable memories with a body, after an id.
 SELECT {memory m}
 FROM memories m
-JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
 WHERE m.tenant_id = :tenant_id AND m.tier = 'durable' AND m.memory_id > :after
 ORDER BY m.memory_id LIMIT :count
 

@@ -23,10 +23,11 @@ ON CONFLICT DO NOTHING
 SELECT embedder, dimensions, since, completed_at FROM embedders WHERE tenant_id = :tenant_id ORDER BY since DESC, embedder
 
 -- name: add_embedder
--- The first embedder of a tenant has nothing to catch up with.
+-- The first embedder of a tenant has nothing to catch up with. Whoever writes vectors has opened the tenant: it has a clock.
 INSERT INTO embedders (tenant_id, embedder, dimensions, since, completed_at)
-SELECT :tenant_id, :embedder, :dimensions, :now,
+SELECT k.tenant_id, :embedder, :dimensions, :now,
   CASE WHEN NOT EXISTS (SELECT FROM embedders e WHERE e.tenant_id = :tenant_id) THEN :now::timestamptz END
+FROM tenant_clock k WHERE k.tenant_id = :tenant_id
 ON CONFLICT DO NOTHING
 
 -- name: complete_embedder
@@ -39,11 +40,11 @@ INSERT INTO index_rebuilds (tenant_id, seq, at, txid) VALUES (:tenant_id, :seq, 
 -- Memories with a body that lack words, or a vector of that embedder, after an id; evidence links have neither.
 SELECT {memory m}, NOT EXISTS (SELECT FROM memory_words w WHERE w.tenant_id = :tenant_id AND w.memory_id = m.memory_id) AS lacks_words
 FROM memories m
-JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
 WHERE m.tenant_id = :tenant_id AND m.memory_id > :after AND m.class <> 'evidence_link'
-  AND (NOT EXISTS (SELECT FROM memory_words w WHERE w.tenant_id = m.tenant_id AND w.memory_id = m.memory_id)
-    OR NOT EXISTS (SELECT FROM memory_vectors v WHERE v.tenant_id = m.tenant_id AND v.memory_id = m.memory_id AND v.embedder = :embedder))
+  AND (NOT EXISTS (SELECT FROM memory_words w WHERE w.tenant_id = :tenant_id AND w.memory_id = m.memory_id)
+    OR NOT EXISTS (SELECT FROM memory_vectors v WHERE v.tenant_id = :tenant_id AND v.memory_id = m.memory_id AND v.embedder = :embedder))
 ORDER BY m.memory_id LIMIT :count
 
 -- name: vector_index

@@ -5,7 +5,7 @@
 -- The newest first, after a memory.
 SELECT m.memory_id
 FROM memories m
-JOIN memory_scope s ON s.tenant_id = m.tenant_id AND s.memory_id = m.memory_id
+JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
 WHERE m.tenant_id = :tenant_id AND {chosen m} AND {in_state s} AND (m.born_seq, m.memory_id) < (:born::bigint, :after)
 ORDER BY m.born_seq DESC, m.memory_id DESC
 LIMIT :count
@@ -48,11 +48,11 @@ SELECT {words_of found}
 SELECT {memory m}, f.tomb_seq, r.seq AS dead_seq, r.retracted_at, r.reason, r.superseded_by, t.tombstoned_at,
   {consent_allows f} AS allowed, {contradicted m} AS contradiction
 FROM memories m
-JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
-LEFT JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
-LEFT JOIN retractions r ON r.tenant_id = m.tenant_id AND r.memory_id = m.memory_id
-LEFT JOIN tombstones t ON t.tenant_id = m.tenant_id AND t.memory_id = m.memory_id
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
+LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = m.memory_id
+LEFT JOIN tombstones t ON t.tenant_id = :tenant_id AND t.memory_id = m.memory_id
 WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:memory_ids)
 
 -- name: changes
@@ -64,7 +64,7 @@ WITH seen AS MATERIALIZED (
     s.born_seq <= :since_seq AND (s.dead_seq IS NULL OR s.dead_seq > :since_seq) AND s.expires_at > :since AS stood,
     {not_retracted s} AND {not_expired s} AS stands, {ends_at s} AS ended_at
   FROM memory_scope s
-  JOIN memories m ON m.tenant_id = s.tenant_id AND m.memory_id = s.memory_id
+  JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = s.memory_id
   WHERE s.tenant_id = :tenant_id AND {is_promoted s} AND {chosen m})
 (SELECT 'added' AS kind, memory_id, count(*) OVER () AS total
  FROM seen WHERE added ORDER BY born_seq DESC, memory_id DESC LIMIT :count)
@@ -80,11 +80,11 @@ SELECT 'still', NULL, count(*) FROM seen WHERE stood AND stands
 SELECT turn.at, sum(turn.began)::int AS began, sum(turn.ended)::int AS ended
 FROM (
   SELECT s.promoted_at AS at, 1 AS began, 0 AS ended
-  FROM memory_scope s JOIN memories m ON m.tenant_id = s.tenant_id AND m.memory_id = s.memory_id
+  FROM memory_scope s JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = s.memory_id
   WHERE s.tenant_id = :tenant_id AND {chosen m}
   UNION ALL
   SELECT {ends_at s}, 0, 1
-  FROM memory_scope s JOIN memories m ON m.tenant_id = s.tenant_id AND m.memory_id = s.memory_id
+  FROM memory_scope s JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = s.memory_id
   WHERE s.tenant_id = :tenant_id AND (s.dead_seq IS NOT NULL OR s.expires_at <= :now) AND {chosen m}) turn
 GROUP BY turn.at
 ORDER BY turn.at DESC
@@ -94,10 +94,10 @@ LIMIT :count
 -- The live facts that link those entities to others, in either direction, the most important first.
 SELECT s.memory_id, s.entity, s.predicate, m.holder, b.content, k.wrapped_key, k.key_version
 FROM memory_links l
-JOIN memory_scope s ON s.tenant_id = l.tenant_id AND s.memory_id = l.memory_id
-JOIN memories m ON m.tenant_id = l.tenant_id AND m.memory_id = l.memory_id
-JOIN memory_bodies b ON b.tenant_id = l.tenant_id AND b.memory_id = l.memory_id
-JOIN subjects k ON k.tenant_id = l.tenant_id AND k.holder = m.holder
+JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = l.memory_id
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = l.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = l.memory_id
+JOIN subjects k ON k.tenant_id = :tenant_id AND k.holder = m.holder
 WHERE l.tenant_id = :tenant_id AND (l.entity = ANY (:around) OR l.links_to = ANY (:around))
   AND {not_retracted s} AND {not_expired s} AND {consent_allows s}
 ORDER BY s.priority DESC, s.born_seq DESC, s.memory_id LIMIT :count
@@ -106,6 +106,6 @@ ORDER BY s.priority DESC, s.born_seq DESC, s.memory_id LIMIT :count
 -- How many live memories there are on each.
 SELECT m.entity, count(*) AS memories
 FROM memories m
-JOIN memory_scope s ON s.tenant_id = m.tenant_id AND s.memory_id = m.memory_id
+JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
 WHERE m.tenant_id = :tenant_id AND m.entity = ANY (:entities) AND {not_retracted s} AND {not_expired s}
 GROUP BY m.entity

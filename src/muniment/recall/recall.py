@@ -221,7 +221,7 @@ async def find_and_record(
     With a `scope` it is ranked from the index; raises `IndexOutdated` if that is not up to date.
     """
     holder = holder_of(None, run.user_id)
-    await dependencies.vault.tenant(tx)  # Cached from here on: after the commit nothing can be read.
+    opened = await dependencies.vault.tenant(tx)  # Cached from here on: after the commit nothing can be read.
     found = await find(tx, dependencies, view, pack, request, as_of, holder, scope)
     recall_id = make_id("rcl", tx.now)
     record = {
@@ -241,7 +241,7 @@ async def find_and_record(
         **await _sealed_query(tx, dependencies.vault, recall_id, request.query, holder, found),
     }
     at = as_of.seq if as_of is not None else LATEST
-    statement: NamedStatement = ("recall.record", record)
+    statement: NamedStatement = ("recall.record" if opened is not None else "recall.record_unopened", record)
     if scope is not None:
         statement = scope.record(record, filters(view, request, PointInTime(LATEST, tx.now)))
     records, seq, degraded = await _open_and_record(tx, dependencies, run, found, at, statement)

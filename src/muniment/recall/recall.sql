@@ -112,7 +112,7 @@ FROM unnest(:terms::bigint[]) AS asked (term)
 -- In a scope too large to be read: the nearest visible memories of the built-in embedder, by the tenant's vector index where it has one.
 SELECT v.memory_id
 FROM memory_vectors v
-JOIN memory_scope s ON s.tenant_id = v.tenant_id AND s.memory_id = v.memory_id
+JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = v.memory_id
 WHERE v.tenant_id = :tenant_id AND v.embedder = 'wordllama-256@1' AND {visible s} AND {wanted s}
 ORDER BY v.vector::halfvec(256) <=> :aim::halfvec(256) LIMIT :count
 
@@ -121,7 +121,7 @@ ORDER BY v.vector::halfvec(256) <=> :aim::halfvec(256) LIMIT :count
 -- The same for any other embedder, by comparing all of them.
 SELECT v.memory_id
 FROM memory_vectors v
-JOIN memory_scope s ON s.tenant_id = v.tenant_id AND s.memory_id = v.memory_id
+JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = v.memory_id
 WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND {visible s} AND {wanted s}
 ORDER BY v.vector <=> :aim::halfvec, v.memory_id LIMIT :count
 
@@ -140,10 +140,10 @@ WHERE c.tenant_id = :tenant_id AND c.seq <= :seq AND {still_open c}
 -- The visible facts that link those entities to others, in either direction, the most important first.
 SELECT s.memory_id, s.entity, m.holder, b.content, k.wrapped_key, k.key_version
 FROM memory_links l
-JOIN memory_scope s ON s.tenant_id = l.tenant_id AND s.memory_id = l.memory_id
-JOIN memories m ON m.tenant_id = l.tenant_id AND m.memory_id = l.memory_id
-JOIN memory_bodies b ON b.tenant_id = l.tenant_id AND b.memory_id = l.memory_id
-JOIN subjects k ON k.tenant_id = l.tenant_id AND k.holder = m.holder
+JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = l.memory_id
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = l.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = l.memory_id
+JOIN subjects k ON k.tenant_id = :tenant_id AND k.holder = m.holder
 WHERE l.tenant_id = :tenant_id AND (l.entity = ANY (:around) OR l.links_to = ANY (:around)) AND {visible s}
 ORDER BY s.priority DESC, s.born_seq DESC, s.memory_id LIMIT :count
 
@@ -172,8 +172,8 @@ SELECT {by_user s} AS by_user, {is_promoted s} AS is_promoted, {not_retracted s}
   s.workflow_id, s.intent_id, s.entity, s.predicate, s.qualifiers, s.consent_root, s.confidence, {required_then s},
   r.retracted_at, r.retracted_by, r.reason, r.superseded_by, t.tombstoned_at
 FROM memory_scope s
-LEFT JOIN retractions r ON r.tenant_id = s.tenant_id AND r.memory_id = s.memory_id
-LEFT JOIN tombstones t ON t.tenant_id = s.tenant_id AND t.memory_id = s.memory_id
+LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = s.memory_id
+LEFT JOIN tombstones t ON t.tenant_id = :tenant_id AND t.memory_id = s.memory_id
 WHERE s.tenant_id = :tenant_id AND s.memory_id = ANY (:memory_ids)
 ORDER BY s.memory_id
 
@@ -191,10 +191,18 @@ WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:memory_ids)
 
 -- name: record
 -- Beside the answer, without waiting for the disk (the recall login commits asynchronously).
+INSERT INTO recalls AS r (tenant_id, recall_id, at, seq, agent_id, run_id, user_id, pack, embedder, request, result_ids, omitted,
+  holder, query, as_of, as_of_seq, degraded, candidates)
+SELECT k.tenant_id, :recall_id, :now, k.seq, :agent_id, :run_id, :user_id, :pack, :embedder, :request, :result_ids, :omitted,
+  :holder, :query, :as_of, :as_of_seq, :degraded, :candidates
+FROM tenant_clock k WHERE k.tenant_id = :tenant_id
+RETURNING r.seq
+
+-- name: record_unopened
+-- The same in a tenant in which nothing was ever written: it has no clock.
 INSERT INTO recalls (tenant_id, recall_id, at, seq, agent_id, run_id, user_id, pack, embedder, request, result_ids, omitted,
   holder, query, as_of, as_of_seq, degraded, candidates)
-VALUES (:tenant_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),
-  :agent_id, :run_id, :user_id, :pack, :embedder, :request, :result_ids, :omitted,
+VALUES (:tenant_id, :recall_id, :now, 0, :agent_id, :run_id, :user_id, :pack, :embedder, :request, :result_ids, :omitted,
   :holder, :query, :as_of, :as_of_seq, :degraded, :candidates)
 RETURNING seq
 
@@ -202,21 +210,21 @@ RETURNING seq
 -- One recall as it was recorded, with the key its query is sealed under.
 SELECT r.*, s.wrapped_key, s.key_version
 FROM recalls r
-LEFT JOIN subjects s ON s.tenant_id = r.tenant_id AND s.holder = r.holder
+LEFT JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = r.holder
 WHERE r.tenant_id = :tenant_id AND r.recall_id = :recall_id
 
 -- name: compiled
+-- :seq is the tenant's sequence number when the run's own proposals were read.
 INSERT INTO compiles (tenant_id, compile_id, recall_id, at, seq, agent_id, run_id, token_budget, tokens, format, tokenizer, blocks,
   memory_ids, left_out, told_seq, digest)
-VALUES (:tenant_id, :compile_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),
-  :agent_id, :run_id, :token_budget, :tokens, :format, :tokenizer, :blocks, :memory_ids, :left_out, :told_seq, :digest)
+VALUES (:tenant_id, :compile_id, :recall_id, :now, :seq, :agent_id, :run_id, :token_budget, :tokens, :format, :tokenizer, :blocks, :memory_ids, :left_out, :told_seq, :digest)
 
 -- name: own_proposals
 -- A run's own proposals since it was last told of some, with their verdicts; what the checks found is for reviewers.
 SELECT p.proposal_id, p.seq, p.class, ARRAY(SELECT v.action FROM verdicts v
-  WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator' ORDER BY v.seq, v.verdict_id) AS actions
+  WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator' ORDER BY v.seq, v.verdict_id) AS actions
 FROM proposals p
-JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
 WHERE p.tenant_id = :tenant_id AND p.run_id = :run_id AND c.author = :agent_id
   AND c.user_id IS NOT DISTINCT FROM :user_id AND p.seq > coalesce((
   SELECT max(k.told_seq) FROM compiles k WHERE k.tenant_id = :tenant_id AND k.run_id = :run_id AND k.agent_id = :agent_id), 0)

@@ -71,7 +71,7 @@ async def compile_memories(context: FabricContext, run: RunContext, request: Com
     # Compiled by a pure function (REC-11); what went in is recorded (REC-8).
     counted: Tokenizer = tokenizer(request.tokenizer) if request.tokenizer is not None else builtin_tokenizer()
     answer = await recalling.recall(context, run, request)
-    notices, told_seq = await _own_writes(context, run)
+    notices, told_seq, seq = await _own_writes(context, run)
     compiled = compile_memory(
         answer.records,
         answer.low_confidence,
@@ -82,15 +82,16 @@ async def compile_memories(context: FabricContext, run: RunContext, request: Com
         notices=notices,
     )
     async with context.transaction(run.tenant_id, "recall") as tx:
-        return _record_compiled(tx, run, answer, compiled, told_seq)
+        return _record_compiled(tx, run, answer, compiled, told_seq, seq)
 
 
 def _record_compiled(
-    tx: Transaction, run: RunContext, answer: Recall, compiled: Compiled, told_seq: int
+    tx: Transaction, run: RunContext, answer: Recall, compiled: Compiled, told_seq: int, seq: int
 ) -> CompiledMemory:
     """Record, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8).
 
-    `told_seq` is the sequence up to which the run has been told of its own proposals.
+    `told_seq` is the sequence up to which the run has been told of its own proposals, `seq` the tenant's when they
+    were read.
     """
     compile_id = make_id("cmp", tx.now)
     tx.defer(
@@ -107,25 +108,28 @@ def _record_compiled(
         memory_ids=list(compiled.memory_ids),
         left_out=[memory_id for left in compiled.budget.left_out for memory_id in left.memory_ids],
         told_seq=told_seq,
+        seq=seq,
         digest=compiled.digest,
     )
     taken = {name: getattr(answer, name) for name in ("recall_id", "as_of", "omitted", "approximate", "degraded")}
     return CompiledMemory(**dict(compiled), **taken, compile_id=compile_id, at=tx.now)
 
 
-async def _own_writes(context: FabricContext, run: RunContext) -> tuple[tuple[WriteNotice, ...], int]:
-    """What the run itself proposed since it was last told: id, class, status, no content (REC-12); and up to where.
+async def _own_writes(context: FabricContext, run: RunContext) -> tuple[tuple[WriteNotice, ...], int, int]:
+    """What the run itself proposed since it was last told: id, class, status, no content (REC-12).
 
-    More than fit come with the next compile.
+    Also up to which sequence that is, and the tenant's own. More than fit come with the next compile.
     """
     async with context.transaction(run.tenant_id, "auditor") as tx:
         whose = {"run_id": run.run_id, "agent_id": run.agent_id, "user_id": run.user_id}
-        rows = await tx.rows("recall.own_proposals", **whose, count=MOST_NOTICES)
+        rows, clock = await tx.gather(
+            ("recall.own_proposals", {**whose, "count": MOST_NOTICES}), ("tenant.clock", dict[str, Any]())
+        )
     notices = tuple(
         WriteNotice(proposal_id=row["proposal_id"], write_class=row["class"], status=status_of(tuple(row["actions"])))
         for row in rows
     )
-    return notices, max((row["seq"] for row in rows), default=0)
+    return notices, max((row["seq"] for row in rows), default=0), clock[0]["seq"] if clock else 0
 
 
 @verb(

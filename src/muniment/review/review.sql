@@ -20,8 +20,8 @@ SELECT p.proposal_id, p.seq AS proposal_seq, p.tier_derived, p.priority, p.risk,
   p.contradicts, p.auto_eligible, p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens, p.audits,
   {candidate c}, m.memory_id
 FROM proposals p
-JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
-LEFT JOIN memories m ON m.tenant_id = p.tenant_id AND m.proposal_id = p.proposal_id
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+LEFT JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
 WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
 
 -- name: list
@@ -124,7 +124,7 @@ VALUES (:tenant_id, :verdict_id, :proposal_id, :seq, :action, :by, :by_kind, :at
 -- name: of_capture
 -- The proposals that came out of a capture.
 SELECT p.proposal_id FROM proposals p
-JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
 WHERE p.tenant_id = :tenant_id AND c.capture_id = :capture_id
 ORDER BY p.seq, p.proposal_id
 

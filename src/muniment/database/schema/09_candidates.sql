@@ -171,7 +171,7 @@ CREATE INDEX candidates_by_live_capture ON candidates (tenant_id, live_capture_i
 CREATE UNIQUE INDEX candidates_one_fact ON candidates (tenant_id, fact) WHERE fact IS NOT NULL;
 SELECT divide_by_tenant('candidates', 'content', 'fact', 'fingerprint');
 SELECT key_between_partitions('candidates', 'tenant_id, capture_seq, live_capture_id, author',
-  'captures', 'tenant_id, seq, capture_id, author', 'ON DELETE SET NULL (live_capture_id)');
+  'captures', 'tenant_id, seq, capture_id, author');
 SELECT key_between_partitions('candidates', 'tenant_id, edits, prior_editors', 'candidates', 'tenant_id, candidate_id, editors');
 
 -- Which rows a transaction sees and writes.
@@ -182,7 +182,7 @@ SELECT add_policy('candidates', 'tenant_read', 'SELECT');
 -- The gates are checked when a candidate is written and never later: older ones had other gates, and an erasure blanks them.
 SELECT add_policy('candidates', 'tenant_insert', 'INSERT',
   writes => $$live_capture_id = capture_id AND jsonb_path_query_array(gates, '$[*][0]') = required_gates()$$);
--- An erasure blanks content as the owner (`erase_content`).
+-- An erasure blanks content as the owner (`erase_content`), archiving unbinds from the capture (`collect_captures`).
 SELECT add_policy('candidates', 'blank', 'UPDATE', login => 'owner');
 
 -- Who may do what.

@@ -51,7 +51,8 @@ CREATE INDEX archived_captures_by_archive ON archived_captures (tenant_id, archi
 CREATE INDEX archived_captures_by_number ON archived_captures (tenant_id, seq);
 
 -- The collector: the one way a capture leaves the database (CAP-1). Only what an archive of this very transaction holds, and all
--- of it. What models answered about a capture is blanked with it: no erasure would find it any more.
+-- of it. What models answered about a capture is blanked with it: no erasure would find it any more. Its candidates are unbound
+-- from it first; a key with the action SET NULL would do the same, but a cluster refuses it.
 CREATE FUNCTION collect_captures(wanted text) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = muniment, pg_temp AS $$
 DECLARE
@@ -66,6 +67,9 @@ BEGIN
   END IF;
   UPDATE extractions x SET answer = '' FROM archived_captures a
   WHERE x.tenant_id = here AND a.tenant_id = here AND a.archive_id = wanted AND a.capture_id = x.capture_id;
+  UPDATE candidates k SET live_capture_id = NULL FROM archived_captures a
+  WHERE k.tenant_id = here AND a.tenant_id = here AND a.archive_id = wanted
+    AND a.capture_id = k.live_capture_id AND a.seq = k.capture_seq;
   DELETE FROM captures c USING archived_captures a
   WHERE c.tenant_id = here AND a.tenant_id = here AND a.archive_id = wanted AND a.capture_id = c.capture_id AND a.seq = c.seq;
   GET DIAGNOSTICS gone = ROW_COUNT;
