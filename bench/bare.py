@@ -33,7 +33,7 @@ class Script:
 
 
 def _renewed(one: Statement, arguments: Sequence[Any]) -> Sequence[Any]:
-    if one.name != "recall.record":
+    if one.name not in ("recall.record", "scopes.record"):
         return arguments
     now = arguments[one.parameters.index("now")]
     return [make_id("rcl", now) if name == "recall_id" else arguments[n] for n, name in enumerate(one.parameters)]

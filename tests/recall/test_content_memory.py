@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from muniment.recall.content_memory import content_array, content_rows
+from muniment.database.content_memory import content_array, content_rows
 from muniment.recall.scope_block import Block, join_blocks, read_block
 from tests.recall.blocks import sent
 

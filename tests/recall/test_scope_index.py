@@ -8,8 +8,9 @@ import pytest
 from psycopg.errors import CheckViolation, ForeignKeyViolation
 
 from muniment import Fabric, RunContext
+from muniment.database import half_precision
 from muniment.model.recall import Recall
-from muniment.recall import half_precision, scope_index
+from muniment.recall import scope_index
 from muniment.recall.scope_index import Counts, ScopeIndexes
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections

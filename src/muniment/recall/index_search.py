@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from muniment.database.half_precision import ERROR, exact_dots, fast_dots
 from muniment.pack import Pack
 from muniment.recall import rules
-from muniment.recall.half_precision import ERROR, exact_dots, fast_dots
 from muniment.recall.rules import Numbers, Seen, View, closeness
 from muniment.recall.scope_block import Block, Profile, Rows
 from muniment.recall.scope_part import ConsentRecord, Part

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json
 
+from muniment.database.content_memory import content_array, content_rows, copy_rows
+from muniment.database.half_precision import CHUNK, Halves
 from muniment.database.packed_words import ENTRY
 from muniment.database.storage import Row
-from muniment.recall.content_memory import content_array, content_rows, copy_rows
-from muniment.recall.half_precision import CHUNK, Halves
 
 FIELD, RECORD = "\x1f", "\x1e"
 Rows = NDArray[np.intp]
