@@ -21,6 +21,12 @@ class Script:
     tenant_id: str
     trips: list[list[Command]] = field(default_factory=list)
 
+    @property
+    def is_a_call(self) -> bool:
+        """Whether it is a recall or a capture, and not what a process does in the background for its index."""
+        recorded = {"recall.record", "scopes.record", "tenant.record_tick"}
+        return any(one.name in recorded for trip in self.trips for one, _ in trip)
+
     async def say(self, connection: Connection) -> None:
         """Begin, the statements, commit; what comes back is thrown away."""
         begin = [

@@ -186,7 +186,7 @@ async def _script(call: Awaitable[object]) -> Script:
     scripts: list[Script] = []
     with listening(scripts):
         await call
-    (script,) = scripts
+    (script,) = (one for one in scripts if one.is_a_call)
     return script
 
 

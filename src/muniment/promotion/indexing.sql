@@ -52,7 +52,7 @@ ORDER BY m.memory_id LIMIT :count
 -- is none, false if its build did not come to its end or the planner may sample it.
 SELECT (
     SELECT count(*) FROM (
-      SELECT FROM memory_vectors v WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder LIMIT :most) counted) AS vectors, (
+      SELECT v.memory_id FROM memory_vectors v WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder LIMIT :most) counted) AS vectors, (
     SELECT i.indisvalid AND coalesce(a.attstattarget, -1) = 0
     FROM pg_class c
     JOIN pg_index i ON i.indexrelid = c.oid
