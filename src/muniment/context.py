@@ -112,12 +112,13 @@ class FabricContext:
     async def comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """How texts are compared under this pack: the tenant's embedder, its thresholds, and the judge."""
         known = await self.embedders.register(tx)
-        return TextComparer(known.in_use, self._comparison(known.in_use.name, pack), known.next_embedder)
+        comparison = self._comparison(known.in_use.name, pack)
+        return TextComparer(known.in_use, comparison, known.next_embedder, by_index=known.by_index)
 
     async def reading_comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """The same for callers that only read: the tenant's embedder is looked up and never recorded."""
-        used = (await self.embedders.read(tx)).in_use
-        return TextComparer(used, self._comparison(used.name, pack))
+        known = await self.embedders.read(tx)
+        return TextComparer(known.in_use, self._comparison(known.in_use.name, pack), by_index=known.by_index)
 
     def _comparison(self, embedder: str, pack: Pack) -> Comparison:
         thresholds = pack.memory_layer.contradiction.thresholds_for(embedder)

@@ -15,17 +15,41 @@ ORDER BY m.born_seq, m.memory_id
 
 -- name: near
 -- plan: each time
--- The nearest to a text by the built-in embedder, as far as the distance reaches; by the tenant's vector index where it has one.
+-- The nearest to a text in a large tenant, as far as the distance reaches: by the tenant's vector index, which has the
+-- vectors of the built-in embedder.
 SELECT {near_columns m}
-FROM (SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance {near_scope f}) near
-{near_rows m}
+FROM (
+  SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance
+  FROM memory_vectors v
+  JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = v.memory_id
+  WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND {near_scope f}
+  ORDER BY distance LIMIT :count) near
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = near.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
+WHERE near.distance <= :reach
+ORDER BY near.distance, m.memory_id
 
 -- name: near_exactly
--- plan: each time
--- The same for any other embedder, by comparing all of them.
+-- The same without an index, by comparing all of them. It is planned once, and written so that the plan is good without
+-- statistics too: each table is read by one index scan over the ids.
+WITH nearest AS MATERIALIZED (
+  SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance
+  FROM memory_vectors v
+  WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder
+    AND v.memory_id = ANY (ARRAY(SELECT f.memory_id FROM memory_scope f WHERE {near_scope f}))
+  ORDER BY distance LIMIT :count
+), near AS MATERIALIZED (
+  SELECT nearest.* FROM nearest WHERE nearest.distance <= :reach
+)
 SELECT {near_columns m}
-FROM (SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance {near_scope f}) near
-{near_rows m}
+FROM near
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id AND m.memory_id = ANY (ARRAY(SELECT memory_id FROM near))
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id AND f.memory_id = ANY (ARRAY(SELECT memory_id FROM near))
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = near.memory_id AND b.memory_id = ANY (ARRAY(SELECT memory_id FROM near))
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
+ORDER BY near.distance, m.memory_id
 
 -- name: vectors
 -- results: binary

@@ -21,7 +21,7 @@ from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
 from muniment.database.vectors import Vector, inner_products, many_from_sql, to_sql
 from muniment.errors import Conflict, NotFound
-from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, Vectors, embedded
+from muniment.language.embedding import Embedder, Vectors, embedded
 from muniment.language.instructions import visible_text
 from muniment.model.candidate import Candidate
 from muniment.model.contradiction import Contradiction, Outcome
@@ -51,6 +51,8 @@ class TextComparer:
     embedder: Embedder
     by: Comparison
     next_embedder: Embedder | None = None
+    # Whether the tenant's vectors are searched by an index.
+    by_index: bool = False
 
     async def embed(self, candidates: Sequence[Candidate]) -> list[EmbeddedCandidate]:
         """Embed the texts of candidates, as a reader sees them."""
@@ -113,7 +115,7 @@ def near_to(
         "seq": seq,
         "at": at,
     }
-    return ("neighbours.near" if comparer.embedder.name == BUILTIN_EMBEDDER else "neighbours.near_exactly", values)
+    return ("neighbours.near" if comparer.by_index else "neighbours.near_exactly", values)
 
 
 def neighbours_queries(

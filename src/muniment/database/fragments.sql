@@ -249,7 +249,7 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
 (alias.holder = '*' OR NOT EXISTS (SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.number = 1
   AND e.holder = alias.holder AND (e.seq, e.capture_id) < (alias.seq, alias.capture_id)))
 
--- The search for what is near to a text, in three parts.
+-- The search for what is near to a text, in two parts.
 
 -- name: near_columns
 -- A memory about somebody else is not compared (`comes` is false) and not opened. One about its own user (:own is the
@@ -260,23 +260,11 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
 -- name: near_scope
 -- Among what those users (null: anybody) see, or saw at a sequence number and time; a fact on a key meets plain texts
 -- only.
-FROM memory_vectors v
-JOIN memory_scope alias ON alias.tenant_id = :tenant_id AND alias.memory_id = v.memory_id
-WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder
-  AND (:users::text[] IS NULL OR alias.user_id = ANY (:users))
+alias.tenant_id = :tenant_id AND (:users::text[] IS NULL OR alias.user_id = ANY (:users))
   AND (NOT :on_key OR alias.entity IS NULL)
   AND alias.born_seq < :seq AND (alias.dead_seq IS NULL OR alias.dead_seq >= :seq)
   AND alias.expires_at > coalesce(:at::timestamptz, :now)
   AND {consent_may_return alias}
-ORDER BY distance LIMIT :count
-
--- name: near_rows
-JOIN memories alias ON alias.tenant_id = :tenant_id AND alias.memory_id = near.memory_id
-JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
-JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = alias.memory_id
-JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = alias.holder
-WHERE near.distance <= :reach
-ORDER BY near.distance, alias.memory_id
 
 -- name: undecided
 -- A proposal without its final verdict.

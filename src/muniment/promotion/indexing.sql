@@ -19,8 +19,10 @@ INSERT INTO memory_links (tenant_id, memory_id, entity, links_to) VALUES (:tenan
 ON CONFLICT DO NOTHING
 
 -- name: embedders
--- The embedders that made vectors in this tenant, the latest first.
-SELECT embedder, dimensions, since, completed_at FROM embedders WHERE tenant_id = :tenant_id ORDER BY since DESC, embedder
+-- The embedders that made vectors in this tenant, the latest first; and whether the tenant has a vector index.
+SELECT e.embedder, e.dimensions, e.since, e.completed_at, (
+  SELECT count(*) > 0 FROM pg_class c WHERE c.relnamespace = 'muniment'::regnamespace AND c.relname = :index) AS by_index
+FROM embedders e WHERE e.tenant_id = :tenant_id ORDER BY e.since DESC, e.embedder
 
 -- name: add_embedder
 -- The first embedder of a tenant has nothing to catch up with. Whoever writes vectors has opened the tenant: it has a clock.

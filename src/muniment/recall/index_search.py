@@ -34,6 +34,8 @@ class IndexSearch:
     pack: Pack
     query: ParsedQuery
     at: datetime
+    # The memories that belong to the run's own decision.
+    of_decision: Sequence[str] = ()
 
     def find(self) -> Found | None:
         """Return the answer, the best first; None if more is visible than is searched exactly."""
@@ -201,11 +203,9 @@ class IndexSearch:
             if near:
                 about = np.array([near.get(entity, 0.0) for entity in pick.block.entities.values])
                 rows = about[pick.block.entities.rows[pick.rows]]
-            if self.request.decision_key is not None:
-                for memory_id in pick.part.decisions.get(self.request.decision_key, ()):
-                    row = pick.block.places.get(memory_id)
-                    if row is not None and pick.mask[row]:
-                        rows[np.searchsorted(pick.rows, row)] = 1.0
+            for memory_id in self.of_decision:
+                if (row := pick.block.places.get(memory_id)) is not None:
+                    rows[pick.rows == row] = 1.0
             found.append(rows)
         return _joined(found)
 

@@ -310,7 +310,10 @@ async def find(
         tx, dependencies.vault, request.query, dependencies.embedder, holder, dependencies.query_vector
     )
     if scope is not None:
-        found = IndexSearch(scope.parts, view, request, pack, query, point.at).find()
+        own: list[str] = []
+        if request.decision_key is not None:
+            own = [row["memory_id"] for row in await tx.rows("recall.of_decision", decision_key=request.decision_key)]
+        found = IndexSearch(scope.parts, view, request, pack, query, point.at, own).find()
         if found is None or not scope.is_current:
             raise IndexOutdated
         return replace(found, holder_key=scope.holder_key)

@@ -4,7 +4,7 @@ It decides nothing. A part is used only while the tenant's visibility number is 
 that records the answer compares the number, and checks every chosen memory again, in one snapshot.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
@@ -28,6 +28,9 @@ _TENANT_SHARE = 4
 IDLE_SECONDS = 900.0
 # With more changes than this since a part was read it is read anew.
 _MOST_CHANGES = 2_000
+
+# Scopes that are remembered as too large.
+_MOST_NOTED = 10_000
 
 PartKey = tuple[str, str, str | None]
 
@@ -103,8 +106,12 @@ class ScopeIndexes:
     leases: dict[str, Lease] = field(default_factory=dict[str, Lease])
     _parts: OrderedDict[PartKey, Part] = field(default_factory=OrderedDict[PartKey, Part])
     _used_at: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
-    # Scopes that are too large to be held: when that was found.
-    _too_large: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
+    # The bytes of each part, of all parts of each tenant, and of all.
+    _sizes: dict[PartKey, int] = field(default_factory=dict[PartKey, int])
+    _total: int = 0
+    _of_tenant: Counter[str] = field(default_factory=Counter[str])
+    # Scopes that are too large to be held: when that was found, the earliest first.
+    _too_large: OrderedDict[PartKey, float] = field(default_factory=OrderedDict[PartKey, float])
 
     def held(self, tenant_id: str, users: Sequence[str], embedder: str | None) -> Scope | None:
         """Return the scope of those users, if all of it is held at one number."""
@@ -155,7 +162,7 @@ class ScopeIndexes:
             parts.append(part)
         if any(part.number != number for part in parts):
             return None  # The same, while a part was being read.
-        self._make_room({*keys})
+        self._make_room(keys)
         return Scope(parts, number, pack)
 
     def _reads(self, user_id: str, part: Part | None, embedder: str | None) -> list[NamedStatement]:
@@ -205,7 +212,7 @@ class ScopeIndexes:
                 return None
         (whole,), (around,) = rows
         if whole["size"] > MOST_SEEN:
-            self._too_large[key] = monotonic()
+            self._note_too_large(key)
             return None
         part = Part(user_id, embedder, dimensions, number, None)
         part.add(whole)
@@ -221,7 +228,7 @@ class ScopeIndexes:
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        return sum(part.size for part in self._parts.values())
+        return self._total
 
     def of_tenant(self, tenant_id: str) -> Mapping[PartKey, Part]:
         """Return the parts of a tenant."""
@@ -260,32 +267,49 @@ class ScopeIndexes:
         lease = self._lease(tenant_id)
         return lease is not None and number.seq >= lease.number.seq
 
-    def _make_room(self, used: set[PartKey]) -> None:
-        """Drop what was not used for long, and what is over the limits, the least recently used first."""
-        now = monotonic()
-        sizes = {key: part.size for key, part in self._parts.items()}
-        by_tenant: dict[str, int] = {}
-        for (tenant_id, *_), size in sizes.items():
-            by_tenant[tenant_id] = by_tenant.get(tenant_id, 0) + size
-        total = sum(sizes.values())
-        for key in list(self._parts):
-            over = total > self.limit or by_tenant[key[0]] > self.limit // _TENANT_SHARE
-            if (over and key not in used) or now - self._used_at[key] > IDLE_SECONDS:
-                total -= sizes[key]
-                by_tenant[key[0]] -= sizes[key]
+    def _make_room(self, used: Sequence[PartKey]) -> None:
+        """Note the sizes of the parts that were just read, and drop the least recently used while over the limits."""
+        for key in used:
+            self._note_size(key, self._parts[key].size if key in self._parts else 0)
+        tenant_id, kept = used[0][0], {*used}
+        for key in self._unused_first(tenant_id):
+            if not self._is_over(tenant_id):
+                break
+            if key not in kept:
                 self.drop(key)
-        # A scope that alone is over the limit is used for this recall, and not read again soon.
-        for key in used & set(self._parts):
-            if by_tenant[key[0]] > self.limit // _TENANT_SHARE or total > self.limit:
-                total -= sizes[key]
-                by_tenant[key[0]] -= sizes[key]
-                self._parts.pop(key)
-                self._used_at.pop(key)
-                self._too_large[key] = now
+        if self._is_over(tenant_id):
+            # A scope that alone is over the limit is used for this recall, and not read again soon.
+            for key in used:
+                self._parts.pop(key, None)
+                self._used_at.pop(key, None)
+                self._note_size(key, 0)
+                self._note_too_large(key)
+
+    def _unused_first(self, tenant_id: str) -> list[PartKey]:
+        """Return the parts in the order in which they are dropped: the tenant's own if only its share is full."""
+        return list(self._parts) if self.size > self.limit else list(self.of_tenant(tenant_id))
+
+    def _is_over(self, tenant_id: str) -> bool:
+        return self.size > self.limit or self._of_tenant[tenant_id] > self.limit // _TENANT_SHARE
+
+    def _note_size(self, key: PartKey, size: int) -> None:
+        more = size - self._sizes.pop(key, 0)
+        self._total += more
+        self._of_tenant[key[0]] += more
+        if size:
+            self._sizes[key] = size
+        if not self._of_tenant[key[0]]:
+            del self._of_tenant[key[0]]
+
+    def _note_too_large(self, key: PartKey) -> None:
+        self._too_large[key] = monotonic()
+        if len(self._too_large) > _MOST_NOTED:
+            self._too_large.popitem(last=False)
 
     def drop(self, key: PartKey) -> None:
         """Drop one part, and overwrite what it held."""
         part = self._parts.pop(key, None)
         self._used_at.pop(key, None)
+        self._note_size(key, 0)
         if part is not None:
             part.clear()

@@ -59,8 +59,6 @@ class Part:
     # Qualifiers that a run must have to see a memory, one entry for each contradiction that was resolved so.
     required: Sequence[tuple[str, Mapping[str, str]]] = ()
     conflicts: Sequence[Conflict] = ()
-    # The memories of each decision key.
-    decisions: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     # The key that the user's queries are sealed under, wrapped, with its version.
     holder_key: tuple[bytes | None, int | None] = (None, None)
 
@@ -82,10 +80,7 @@ class Part:
             ends = datetime.fromisoformat(until) if until is not None else None
             record = ConsentRecord(consent_id, action, began, ends, predicates, labels, supersedes)
             chains.setdefault(root, []).append(record)
-        decisions: dict[str, list[str]] = {}
-        for memory_id, decision_key in row["decisions"] or ():
-            decisions.setdefault(decision_key, []).append(memory_id)
-        self.consents, self.decisions = chains, decisions
+        self.consents = chains
         self.required = [(memory_id, said) for memory_id, said in row["required"] or ()]
         self.conflicts = [Conflict(*one) for one in row["open"] or ()]
         self.holder_key = row["wrapped_key"], row["key_version"]

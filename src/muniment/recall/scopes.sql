@@ -43,7 +43,7 @@ WITH size AS MATERIALIZED (
 -- name: around
 -- What decides beside the memories: the consents of that user's memories, the qualifiers that resolved contradictions require,
 -- the open contradictions between two of the memories that :users see, and the key that the user's queries are sealed under.
-SELECT consents.*, required.*, open.*, decisions.*, holder_key.*
+SELECT consents.*, required.*, open.*, holder_key.*
 FROM (
   SELECT jsonb_agg(jsonb_build_array(c.root_id, c.consent_id, c.action, c.valid_from, nullif(c.valid_until, 'infinity'), c.predicates,
     c.labels, c.supersedes)) AS consents
@@ -61,10 +61,7 @@ FROM (
   JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
   WHERE c.tenant_id = :tenant_id
     AND NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id)
-    AND (e.user_id = :user_id OR i.user_id = :user_id) AND e.user_id = ANY (:users) AND i.user_id = ANY (:users)) open, (
-  SELECT jsonb_agg(jsonb_build_array(m.memory_id, m.decision_key)) AS decisions
-  FROM memories m
-  WHERE m.tenant_id = :tenant_id AND m.decision_key IS NOT NULL AND m.user_id = :user_id) decisions
+    AND (e.user_id = :user_id OR i.user_id = :user_id) AND e.user_id = ANY (:users) AND i.user_id = ANY (:users)) open
 LEFT JOIN (SELECT k.wrapped_key, k.key_version FROM subjects k WHERE k.tenant_id = :tenant_id AND k.holder = :holder) holder_key ON true
 
 -- name: ended
