@@ -144,7 +144,7 @@ FROM (
   FROM memory_vectors v
   WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) vectors, (
   SELECT string_agg(w.memory_id, chr(31)) AS with_words, string_agg(int2send(w.words), '') AS words,
-    string_agg(int4send(length(w.terms)), '') AS lengths, string_agg(w.terms, '') AS terms
+    string_agg(int4send(octet_length(w.terms) / 10), '') AS sizes, string_agg(w.terms, '') AS terms
   FROM memory_words w
   WHERE w.tenant_id = :tenant_id AND w.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) words
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from pydantic_core import from_json
 
 from muniment.database.content_memory import content_array, content_rows, copy_rows
-from muniment.database.half_precision import CHUNK, Halves
+from muniment.database.half_precision import Halves, vector_lengths
 from muniment.database.packed_words import ENTRY
 from muniment.database.storage import Row
+from muniment.database.vectors import halves_from_sql, numbers_from_sql
 
 FIELD, RECORD = "\x1f", "\x1e"
 Rows = NDArray[np.intp]
@@ -180,11 +181,11 @@ def read_block(row: Row, dimensions: int) -> Block:
         entities=Codes.of((row["entities"] or "").split(FIELD) if ids else ()),
         predicates=Codes.of((row["predicates"] or "").split(FIELD) if ids else ()),
         profiles=Codes.of(_texts(row["profiles"], RECORD)),
-        priority=_numbers(row["priority"], ">f8"),
-        confidence=_numbers(row["confidence"], ">f8"),
-        born_seq=_numbers(row["born_seq"], ">i8"),
-        promoted_at=_numbers(row["promoted_at"], ">i8"),
-        expires_at=_numbers(row["expires_at"], ">i8"),
+        priority=numbers_from_sql(row["priority"], ">f8"),
+        confidence=numbers_from_sql(row["confidence"], ">f8"),
+        born_seq=numbers_from_sql(row["born_seq"], ">i8"),
+        promoted_at=numbers_from_sql(row["promoted_at"], ">i8"),
+        expires_at=numbers_from_sql(row["expires_at"], ">i8"),
         vectors=vectors,
         norms=norms,
         words=_words(row, places),
@@ -247,39 +248,24 @@ def _texts(joined: str | None, separator: str) -> list[str]:
     return joined.split(separator) if joined else []
 
 
-def _numbers(packed: bytes | None, kind: str) -> Any:
-    """Unpack a column of numbers into this machine's byte order."""
-    return np.frombuffer(packed or b"", dtype=kind).astype(np.dtype(kind).newbyteorder("="))
-
-
 def _vectors(row: Row, places: Mapping[str, int], dimensions: int) -> tuple[Halves, NDArray[np.float64]]:
     """Unpack the vectors, each at the row of its memory, with their lengths."""
     vectors = content_array((len(places), dimensions), np.float16)
     norms = np.zeros(len(places))
     owners = _texts(row["with_vector"], FIELD)
     if owners:
-        # Each is preceded by its number of dimensions and two empty bytes.
-        sent = np.frombuffer(row["vectors"], dtype=">f2").reshape(len(owners), -1)[:, 2:]
         rows = np.array([places[memory_id] for memory_id in owners])
-        vectors[rows] = sent
-        norms[rows] = _lengths(vectors)[rows]
+        vectors[rows] = halves_from_sql(row["vectors"], len(owners))
+        norms[rows] = vector_lengths(vectors)[rows]
     return vectors, norms
-
-
-def _lengths(vectors: Halves) -> NDArray[np.float64]:
-    """The length of each vector, in double precision."""
-    found = np.empty(len(vectors))
-    for first in range(0, len(vectors), CHUNK):
-        found[first : first + CHUNK] = np.linalg.norm(vectors[first : first + CHUNK].astype(np.float64), axis=1)
-    return found
 
 
 def _words(row: Row, places: Mapping[str, int]) -> Words:
     """Unpack the words, and sort them."""
     owners = np.array([places[memory_id] for memory_id in _texts(row["with_words"], FIELD)], dtype=np.int32)
     packed = np.frombuffer(row["terms"] or b"", dtype=ENTRY)
-    counts = _numbers(row["lengths"], ">i4") // ENTRY.itemsize
+    counts = numbers_from_sql(row["sizes"], ">i4")
     lengths = np.zeros(len(places), dtype=np.int16)
-    lengths[owners] = _numbers(row["words"], ">i2")
+    lengths[owners] = numbers_from_sql(row["words"], ">i2")
     native = packed["term"].astype(np.int64), packed["times"].astype(np.int16)
     return Words.of(native[0], np.repeat(owners, counts), native[1], lengths)
