@@ -101,7 +101,7 @@ async def _recall_from_index(
     if options.query is None or options.as_of is not None or options.hops or not context.scopes.limit:
         return None
     for refresh in (False, True):
-        if refresh and not await context.index.hold(context.storage, run.tenant_id):
+        if refresh and not await context.index.acquire_lease(context.storage, run.tenant_id):
             return None
         async with context.transaction(run.tenant_id, "recall") as tx:
             view, decides, request, _ = await _prepare(context, tx, run, packs, options)
@@ -135,7 +135,7 @@ async def _scope(
     name, dimensions = (needed.embedder.name, needed.embedder.dimensions) if needed.embedder is not None else (None, 0)
     if refresh:
         return await context.scopes.read(tx, view.users, name, dimensions)
-    return context.scopes.held(tx.tenant_id, view.users, name)
+    return context.scopes.find(tx.tenant_id, view.users, name)
 
 
 async def _prepare(
