@@ -325,6 +325,22 @@ def test_the_answer_does_not_depend_on_the_kernel(
     assert all(one == answers[0] for one in answers)
 
 
+@pytest.mark.rule("REC-2")
+def test_a_decision_with_more_memories_than_the_limit_is_ranked_as_by_the_statements(
+    fabric: Fabric, people: People
+) -> None:
+    run = people.run(decision_key="d1")
+    item = {"kind": "statement", "classification": "INTERNAL"}
+    texts = [f"The {thing} is kept in hall {n}." for n, thing in enumerate(("lantern", *["kettle"] * 20))]
+    fabric.capture_many(run, [{**item, "text": text} for text in texts])
+    fabric.capture_many(people.run(), [{**item, "text": f"A lantern hangs in room {n}."} for n in range(3)])
+    fabric.queue.approve_many(people.reviewer, fabric.consolidate(people.tenant_id).proposals)
+    for narrowed in ({"limit": 1}, {"limit": 2}):
+        answer = fabric.recall(run, "where is the lantern", **narrowed)
+        assert shown(answer) == shown(by_statements(fabric, run, "where is the lantern", **narrowed))
+    assert counts(fabric).used == 2
+
+
 def _as_wrong_as_allowed(vectors: Any, query: Any) -> Any:
     found = half_precision.exact_dots(vectors, query)
     found[::2] += half_precision.ERROR * 0.99
