@@ -317,7 +317,7 @@ class _Read:
 
     @classmethod
     def of(cls, row: Row, terms: Sequence[int], conflicts: list[tuple[str, str]]) -> "_Read":
-        """Read a row of packed columns; of the memories' words those of the query count."""
+        """Read a row of packed columns: the memories, and where the words of the query occur in them."""
         seen = _seen(row)
         places = [seen.places[memory_id] for memory_id in row["with_words"] or ()]
         postings = postings_of(row, places, terms)
@@ -381,7 +381,7 @@ def _seen(row: Row) -> Seen:
 
 
 def postings_of(row: Row, places: Sequence[int], terms: Sequence[int]) -> Postings:
-    """Find a query's words among those of the memories in a row of packed columns, which have these places."""
+    """Find the words of a query in a row of packed columns; `places` are those of its memories with words."""
     found = find_words(row["terms"] or b"", numbers_from_sql(row["sizes"], ">i4"), terms)
     own = np.array(places, dtype=np.intp)[found.places]
     return Postings(found.terms, own, found.times, numbers_from_sql(row["words"], ">i2")[found.places])
