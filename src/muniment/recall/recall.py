@@ -132,6 +132,7 @@ async def _recall_from_index(
 async def _scope(
     context: FabricContext, tx: Transaction, view: View, needed: RecallDependencies, *, refresh: bool
 ) -> Scope | None:
+    """Return the scope that is held for a run's view; with `refresh` read it or bring it up to date first."""
     name, dimensions = (needed.embedder.name, needed.embedder.dimensions) if needed.embedder is not None else (None, 0)
     if refresh:
         return await context.scopes.read(tx, view.users, name, dimensions)
