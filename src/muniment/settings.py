@@ -16,7 +16,7 @@ from muniment.webhooks.settings import WebhookSettings
 
 Clock = Callable[[], datetime]
 
-DEFAULT_INDEX_MB = 256
+DEFAULT_INDEX_MB = 512
 _MB = 1024 * 1024
 
 

@@ -199,7 +199,7 @@ def test_two_runs_at_once_write_each_posting_once(
     address, counts = Address.parse(server.url(fresh_database), None), list[int]()
 
     async def one() -> None:
-        counts.append(await postings.keep(own._fabric._context, address, people.tenant_id))
+        counts.append(await postings.update(own._fabric._context, address, people.tenant_id))
 
     async def both() -> None:
         async with anyio.create_task_group() as tasks:

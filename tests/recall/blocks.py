@@ -32,6 +32,6 @@ def sent(ids: Sequence[str]) -> dict[str, Any]:
         "vectors": vectors.tobytes(),
         "with_words": joined,
         "terms": terms.tobytes(),
-        "lengths": np.full(count, ENTRY.itemsize, dtype=">i4").tobytes(),
+        "sizes": np.ones(count, dtype=">i4").tobytes(),
         "words": np.ones(count, dtype=">i2").tobytes(),
     }

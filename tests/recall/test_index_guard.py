@@ -193,7 +193,7 @@ def test_a_process_whose_lease_ran_out_drops_everything_before_it_uses_it_again(
     held = arrays(holder, people)
     context(holder).scopes.leases[people.tenant_id].until = monotonic()
     scopes = context(holder).scopes
-    assert scopes.held(people.tenant_id, ["", USER], parts(holder, people)[0].embedder) is None
+    assert scopes.find(people.tenant_id, ["", USER], parts(holder, people)[0].embedder) is None
     assert not any(one.any() for one in held)
     assert found(holder, people) == {SECRET}
     assert len(rows("index_holders")) == 1
@@ -225,13 +225,13 @@ def test_what_nobody_used_for_long_is_dropped_though_nobody_recalls(
     said(holder, people, SECRET)
     found(holder, people)
     held = arrays(holder, people)
-    call(holder, context(holder).index.tend)
+    call(holder, context(holder).index.renew_leases)
     assert any(one.any() for one in held)
     monkeypatch.setattr(scope_index, "IDLE_SECONDS", 0.0)
-    call(holder, context(holder).index.tend)
+    call(holder, context(holder).index.renew_leases)
     assert not any(one.any() for one in held)
     assert len(rows("index_holders")) == 1, "a recall may be reading a part at this moment"
-    call(holder, context(holder).index.tend)
+    call(holder, context(holder).index.renew_leases)
     assert rows("index_holders") == []
     monkeypatch.undo()
     assert found(holder, people) == {SECRET}
@@ -300,7 +300,7 @@ def test_a_recall_whose_scope_was_dropped_meanwhile_is_not_answered_from_it(anot
         needed = await recalling.dependencies(here, run.tenant_id, "giraffe")
         async with here.transaction(run.tenant_id, "recall") as tx:
             asked = await recalling._prepare(here, tx, run, packs, RecallInput(query="giraffe"))
-            scope = here.scopes.held(run.tenant_id, ["", USER], name)
+            scope = here.scopes.find(run.tenant_id, ["", USER], name)
             assert scope is not None
             here.scopes.forget(run.tenant_id)
             try:
@@ -342,7 +342,7 @@ def test_an_index_that_is_wrong_is_reported_and_dropped(
 def test_the_size_of_the_index_is_set_and_divided_among_processes(
     another: Opener, people: People, rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Settings.gather("postgresql://x").index_bytes == 256 * 1024 * 1024
+    assert Settings.gather("postgresql://x").index_bytes == 512 * 1024 * 1024
     monkeypatch.setenv("MUNIMENT_INDEX_MB", "64")
     assert context(another()).scopes.limit == 64 * 1024 * 1024
     assert context(another(processes=4)).scopes.limit == 16 * 1024 * 1024

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from psycopg.errors import CheckViolation, ForeignKeyViolation
 from muniment import Fabric, RunContext
 from muniment.database import half_precision
 from muniment.model.recall import Recall
+from muniment.recall import recall as recalling
 from muniment.recall import scope_index
 from muniment.recall.scope_index import Counts, ScopeIndexes
+from muniment.recall.search import Request
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
 from tests.pack_activation import acme, put_in_force
@@ -325,6 +328,22 @@ def test_the_answer_does_not_depend_on_the_kernel(
     assert all(one == answers[0] for one in answers)
 
 
+@pytest.mark.rule("REC-2")
+def test_a_decision_with_more_memories_than_the_limit_is_ranked_as_by_the_statements(
+    fabric: Fabric, people: People
+) -> None:
+    run = people.run(decision_key="d1")
+    item = {"kind": "statement", "classification": "INTERNAL"}
+    texts = [f"The {thing} is kept in hall {n}." for n, thing in enumerate(("lantern", *["kettle"] * 20))]
+    fabric.capture_many(run, [{**item, "text": text} for text in texts])
+    fabric.capture_many(people.run(), [{**item, "text": f"A lantern hangs in room {n}."} for n in range(3)])
+    fabric.queue.approve_many(people.reviewer, fabric.consolidate(people.tenant_id).proposals)
+    for narrowed in ({"limit": 1}, {"limit": 2}):
+        answer = fabric.recall(run, "where is the lantern", **narrowed)
+        assert shown(answer) == shown(by_statements(fabric, run, "where is the lantern", **narrowed))
+    assert counts(fabric).used == 2
+
+
 def _as_wrong_as_allowed(vectors: Any, query: Any) -> Any:
     found = half_precision.exact_dots(vectors, query)
     found[::2] += half_precision.ERROR * 0.99
@@ -343,6 +362,18 @@ def test_a_scope_that_is_too_large_is_answered_by_the_statements(
     monkeypatch.setattr(scope_index, "MOST_SEEN", 1)
     assert {one.id for one in fabric.recall(people.run(), QUERY).records} == {first, second}
     assert not any(part.memories for part in scopes(fabric)._parts.values())
+
+
+def test_parts_that_show_too_much_together_are_left_to_the_statements_and_are_no_mismatch(
+    fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = {promoted(fabric, people), promoted(fabric, people, "dark", predicate="prefers_theme")}
+    fabric.recall(people.run(), QUERY)
+    used = counts(fabric).used
+    monkeypatch.setattr(recalling, "Request", partial(Request, most_seen=1))
+    for _ in range(2):
+        assert {one.id for one in fabric.recall(people.run(), QUERY).records} == both
+    assert (counts(fabric).used, counts(fabric).mismatched) == (used, 0)
 
 
 def test_nothing_is_held_after_the_fabric_is_closed(server: TestServer, database: str, people: People) -> None:

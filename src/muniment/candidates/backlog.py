@@ -39,7 +39,7 @@ class Batch:
     erasures: tuple[Row, ...] = ()
     numbers: dict[str, int] = field(default_factory=dict[str, int])
     last: bool = False
-    # Whether the tenant has the cursor and the lock of erasures; and the locks of scopes that it has.
+    # Whether the rows of the cursor and of the lock of erasures exist, and the names of the scope locks that exist.
     prepared: bool = False
     scope_locks: frozenset[str] = frozenset()
 

@@ -1,4 +1,4 @@
-"""Memory for vectors and words, which are content (ERA-1): not in core dumps or swap, overwritten before it is freed.
+"""Arrays for vectors and words, which are content (ERA-1): kept out of core dumps and swap, overwritten when freed.
 
 Where the system does not allow one of these, the arrays are used without it.
 """
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-# What the pages are marked with, where the system knows it. The second has no name in Python's module: a forked process
-# finds zeros in them.
-_ADVICE = (mmap.MADV_DONTDUMP, 18) if hasattr(mmap, "MADV_DONTDUMP") else ()
+# Linux's MADV_WIPEONFORK, which Python does not name: a forked process finds zeros in the pages.
+_WIPE_ON_FORK = 18
+_ADVICE = (mmap.MADV_DONTDUMP, _WIPE_ON_FORK) if hasattr(mmap, "MADV_DONTDUMP") else ()
 _system = ctypes.CDLL(None)
 
 
@@ -36,25 +36,25 @@ def content_array(shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
         return np.zeros(shape, dtype=kind)
     try:
         pages = _Pages(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError:  # There are as many mappings as the system allows.
+    except OSError:  # The process has as many mappings as the system allows.
         return np.zeros(shape, dtype=kind)
     for advice in _ADVICE:
         with suppress(OSError):
             pages.madvise(advice)
-    # Refused beyond RLIMIT_MEMLOCK. Pages that are unmapped are unlocked by that.
+    # This is refused beyond RLIMIT_MEMLOCK. Unmapping unlocks the pages.
     _system.mlock(ctypes.c_void_p(pages.address), ctypes.c_size_t(size))
     return np.frombuffer(pages, dtype=kind, count=size // np.dtype(kind).itemsize).reshape(shape)
 
 
 def content_rows(array: NDArray[Any], rows: NDArray[np.intp]) -> NDArray[Any]:
-    """Return those rows of an array in memory for content."""
+    """Return a copy of those rows of an array, itself a content array."""
     copied = content_array((len(rows), *array.shape[1:]), array.dtype)
     copy_rows(array, rows, copied)
     return copied
 
 
 def copy_rows(array: NDArray[Any], rows: NDArray[np.intp], to: NDArray[Any]) -> None:
-    """Copy rows of an array, without a copy on the heap in between."""
+    """Copy rows of an array to another one, without a copy on the heap in between."""
     if len(rows):
-        # With the default mode numpy would make one.
+        # In its default mode numpy would make such a copy.
         np.take(array, rows, axis=0, out=to, mode="clip")

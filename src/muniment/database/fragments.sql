@@ -125,8 +125,8 @@ array_agg(alias.memory_id) AS memory_ids, string_agg(float8send(alias.priority),
   string_agg(boolsend(alias.wanted), '') AS wanted, array_agg(alias.memory_id) FILTER (WHERE alias.tier = 'working') AS working
 
 -- name: index_columns
--- Memories as columns for the index in the process: names joined by separators, numbers and vectors packed. The profile
--- is what filters compare, apart from times; the predicate is part of it only where a consent decides.
+-- Memories as columns for the index in the process: texts joined by separators, numbers and vectors packed
+-- (recall/scope_block.py). A profile has the fields that filters compare, apart from times; the predicate only with a consent.
 SELECT (SELECT size FROM size) AS size, columns.*, vectors.*, words.*
 FROM (
   SELECT string_agg(alias.memory_id, chr(31)) AS memory_ids,
@@ -144,7 +144,7 @@ FROM (
   FROM memory_vectors v
   WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) vectors, (
   SELECT string_agg(w.memory_id, chr(31)) AS with_words, string_agg(int2send(w.words), '') AS words,
-    string_agg(int4send(length(w.terms)), '') AS lengths, string_agg(w.terms, '') AS terms
+    string_agg(int4send(octet_length(w.terms) / 10), '') AS sizes, string_agg(w.terms, '') AS terms
   FROM memory_words w
   WHERE w.tenant_id = :tenant_id AND w.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))) words
 
@@ -157,14 +157,14 @@ WHERE alias.entity || ' ' || alias.predicate = ANY (
   ARRAY(SELECT c.entity || ' ' || c.predicate FROM alias c WHERE c.class = 'correction'))
 
 -- name: words_of
--- The words of memories, each memory's packed in its place (database/packed_words.py).
+-- The packed words of memories (database/packed_words.py); `sizes` has the number of distinct words of each.
 array_agg(w.memory_id) AS with_words, string_agg(int2send(w.words), '') AS words,
   string_agg(int4send(octet_length(w.terms) / 10), '') AS sizes, string_agg(w.terms, '') AS terms
 FROM memory_words w
 WHERE w.tenant_id = :tenant_id AND w.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))
 
 -- name: has_term
--- Whether a memory's words include the term that is asked for: its hash stands at the start of an entry.
+-- Whether a memory has the word that is asked for: its hash is at the start of an entry of ten bytes.
 position(int8send(asked.term) IN alias.terms) % 10 = 1
 
 -- name: after_postings
@@ -172,7 +172,7 @@ position(int8send(asked.term) IN alias.terms) % 10 = 1
 alias.born_seq > (SELECT coalesce(max(u.seq), 0) FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'terms')
 
 -- name: vectors_of
--- Their vectors of one embedder.
+-- The vectors of memories of one embedder.
 array_agg(v.memory_id) AS with_vector, string_agg(halfvec_send(v.vector), '') AS vectors
 FROM memory_vectors v
 WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM alias))

@@ -1,4 +1,4 @@
-"""Listening for notices of the database (LISTEN) on a connection of its own."""
+"""Receives notices of the database (LISTEN) on a connection of its own."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,10 +8,11 @@ from psycopg import AsyncConnection, sql
 from psycopg.pq import ConnStatus
 
 
-async def listen(conninfo: str, channel: str, began: Callable[[], None], heard: Callable[[str], None]) -> bool:
-    """Call `began` when notices can be heard, and `heard` with each, until the connection ends; False if it never was.
+async def listen(conninfo: str, channel: str, on_start: Callable[[], None], on_notice: Callable[[str], None]) -> bool:
+    """Listen on a channel until the connection ends; return False if it could not be opened, else True.
 
-    Nothing wakes the process while there are none.
+    `on_start` is called when notices are received from then on, `on_notice` with the text of each. The process is not
+    woken while there are none.
     """
     try:
         connection = await AsyncConnection.connect(conninfo, autocommit=True)
@@ -22,28 +23,28 @@ async def listen(conninfo: str, channel: str, began: Callable[[], None], heard: 
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
         except psycopg.Error:
             return False
-        began()
-        await _until_ended(connection, heard)
+        on_start()
+        await _read_until_lost(connection, on_notice)
     return True
 
 
-async def _until_ended(connection: AsyncConnection, heard: Callable[[str], None]) -> None:
+async def _read_until_lost(connection: AsyncConnection, on_notice: Callable[[str], None]) -> None:
     pgconn, loop = connection.pgconn, asyncio.get_running_loop()
-    line, ended = pgconn.socket, asyncio.Event()
+    socket, lost = pgconn.socket, asyncio.Event()
 
     def read() -> None:
         try:
             pgconn.consume_input()
             while (notice := pgconn.notifies()) is not None:
-                heard(notice.extra.decode())
+                on_notice(notice.extra.decode())
         except psycopg.Error:
-            ended.set()
+            lost.set()
         if pgconn.status != ConnStatus.OK:
-            ended.set()
+            lost.set()
 
-    loop.add_reader(line, read)
+    loop.add_reader(socket, read)
     try:
         read()
-        await ended.wait()
+        await lost.wait()
     finally:
-        loop.remove_reader(line)
+        loop.remove_reader(socket)

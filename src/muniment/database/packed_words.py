@@ -1,4 +1,4 @@
-"""The words of a memory as one value: for each of its words, sorted, the keyed hash and how often it occurs."""
+"""The words of a memory packed in one value: the keyed hash of each distinct word, sorted, and how often it occurs."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# INVARIANT: the schema takes only whole entries, and statements find a hash only at the start of one.
+# INVARIANT: the schema accepts only whole entries, and statements look for a hash at the start of an entry only.
 ENTRY = np.dtype([("term", ">i8"), ("times", ">i2")])
 
 
 class Occurrences(NamedTuple):
-    """Where some words occur: which word and in which of the values, each by its position, and how often."""
+    """Where words of a query occur: the position of the word in the query, that of the packed value, and how often."""
 
     terms: NDArray[np.intp]
     places: NDArray[np.intp]
@@ -31,14 +31,14 @@ def terms_in(packed: bytes) -> list[int]:
 
 
 def find_words(packed: bytes, sizes: NDArray[np.int32], terms: Sequence[int]) -> Occurrences:
-    """Find some words in packed values that follow each other; `sizes` says how many words each value has."""
+    """Find words in packed values, one after the other; `sizes` has the number of distinct words in each value."""
     entries = np.frombuffer(packed, dtype=ENTRY)
-    known = np.array(terms, dtype=np.int64)
+    wanted = np.array(terms, dtype=np.int64)
     hashes = entries["term"].astype(np.int64)
-    found = np.flatnonzero(np.isin(hashes, known))
-    order = np.argsort(known)
+    found = np.flatnonzero(np.isin(hashes, wanted))
+    order = np.argsort(wanted)
     return Occurrences(
-        terms=order[np.searchsorted(known, hashes[found], sorter=order)],
+        terms=order[np.searchsorted(wanted, hashes[found], sorter=order)],
         places=np.searchsorted(np.cumsum(sizes), found, side="right"),
         times=entries["times"][found].astype(np.int16),
     )

@@ -78,12 +78,12 @@ class Storage:
 
     @property
     def can_listen(self) -> bool:
-        """Whether notices can be heard: not through a pooler."""
+        """Whether notices can be received: not through a pooler."""
         return self._address.pooler is None
 
-    async def listen(self, channel: str, began: Callable[[], None], heard: Callable[[str], None]) -> bool:
+    async def listen(self, channel: str, on_start: Callable[[], None], on_notice: Callable[[str], None]) -> bool:
         """Listen for notices until the connection is lost; see `notices.listen`."""
-        return await listen(self._address.for_task("recall"), channel, began, heard)
+        return await listen(self._address.for_task("recall"), channel, on_start, on_notice)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -302,7 +302,7 @@ class Transaction:
     def emit(self, type_: EventType, actor: str, /, **data: Any) -> None:
         """Report something that happened: an event, or an item of one with others of its type and actor.
 
-        The events are written under the tick, before the commit; `event_batches` says which there are.
+        The events are written under the tick, before the commit; `event_batches` decides which items share one.
         """
         self._items.append(Item(type_, actor, data, len(self.event_rows)))
 

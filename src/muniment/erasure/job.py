@@ -9,7 +9,7 @@ from muniment.errors import PurgeIncomplete
 from muniment.job import JobResult
 from muniment.opening import Opened
 
-# How often to look whether processes that were told have dropped what was erased.
+# How often to check whether all processes have confirmed that they dropped what was erased.
 _TRIES = 10
 
 
@@ -50,7 +50,7 @@ async def _require_all_read(opened: Opened, tenant_id: str) -> None:
 async def _require_dropped(opened: Opened, tenant_id: str, erasure_ids: list[str]) -> None:
     """Raise `PurgeIncomplete` while a process may hold vectors or words of what was erased in memory.
 
-    INVARIANT: no transaction is open that still sees what was erased, so that no process can read it any more.
+    INVARIANT: no open transaction still sees what was erased, so that no process can read it any more.
     """
     context = opened.context
     await context.index.confirm(tenant_id)

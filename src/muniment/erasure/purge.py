@@ -27,17 +27,9 @@ from muniment.errors import PurgeIncomplete
 # Every table that holds content, a key or a hash of content that an erasure deletes; a test compares them with the
 # catalogue. Of a table that is partitioned by tenant only the tenant's partition is rewritten.
 REWRITTEN = (
-    *("subjects", "captures", "extractions", "candidates", "memory_bodies", "memory_words", "memory_terms"),
-    *(
-        "memory_vectors",
-        "tenant_keys",
-        "audit_keys",
-        "idempotency_keys",
-        "verdicts",
-        "consents",
-        "recalls",
-        "memory_links",
-    ),
+    *("subjects", "captures", "extractions", "candidates"),
+    *("memory_bodies", "memory_words", "memory_terms", "memory_vectors"),
+    *("tenant_keys", "audit_keys", "idempotency_keys", "verdicts", "consents", "recalls", "memory_links"),
     *("rejection_marks", "webhooks", "requests", "api_keys"),
 )
 # How often, and after how many seconds each, to check whether old transactions have ended.

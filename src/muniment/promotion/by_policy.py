@@ -1,6 +1,6 @@
-"""Promotion by policy of what enters the queue, in the transaction that enqueues it (REV-3).
+"""Promotes proposals that policy may approve in the transaction that enqueues them (REV-3).
 
-What has to be checked alone, or finds no room, is left to the job: it is promoted, held or left as any other proposal.
+A proposal that has to be checked alone, or that the budget has no room for, is left to the job, as any other.
 """
 
 from collections.abc import Sequence
@@ -15,20 +15,21 @@ from muniment.promotion import store as promote
 from muniment.review import store as review
 from muniment.review.queue_store import QueueEntry
 
-# What policy promotes, with the check that it passed.
+# An entry that policy promotes, with the check that it passed.
 Chosen = tuple[QueueEntry, promote.PromotionCheck]
 
 
 async def choose(tx: Transaction, decision: IntakeDecision, entries: Sequence[QueueEntry]) -> list[Chosen]:
-    """Choose the entries that policy promotes at once: those that need no check of their own and find room.
+    """Choose the entries that policy promotes at once: those that need not be checked alone and that have room.
 
-    They were compared under the locks of their scopes. INVARIANT: the tenant's clock was not taken yet.
+    None if they were not compared under the locks of their scopes. INVARIANT: the tenant has no tick yet.
     """
     eligible = [(entry, passed) for entry, passed in zip(entries, decision.passed, strict=True) if entry.auto_eligible]
     if not eligible or not decision.scopes_locked or decision.comparer is None:
         return []
-    embedded, near = [one.embedded for _, one in eligible], [one.has_neighbours for _, one in eligible]
-    checks = promote.check_together(embedded, near, decision.comparer, decision.pack)
+    embedded = [passed.embedded for _, passed in eligible]
+    has_neighbours = [passed.has_neighbours for _, passed in eligible]
+    checks = promote.check_together(embedded, has_neighbours, decision.comparer, decision.pack)
     room = await promote.lock_room(tx, decision.pack)
     return [
         (entry, check)
@@ -38,7 +39,7 @@ async def choose(tx: Transaction, decision: IntakeDecision, entries: Sequence[Qu
 
 
 def _size(entry: QueueEntry) -> int:
-    """Return the size of the body that it will have."""
+    """Return how many bytes the sealed body of its memory will have."""
     return len(candidate_content(entry.draft.candidate)) + SEALED_BYTES
 
 
@@ -49,32 +50,32 @@ async def promote_chosen(
     entries: Sequence[QueueEntry],
     chosen: Sequence[Chosen],
 ) -> list[str]:
-    """Approve and promote what was chosen, after all entries were enqueued; returns the ids of the memories."""
+    """Approve and promote the chosen entries, after all were enqueued; returns the ids of the memories."""
     assert decision.comparer is not None, "they were compared"
     pack = decision.pack
-    holders = [holder_of(one.draft.candidate.subject, one.draft.candidate.scope.user_id) for one, _ in chosen]
+    holders = [holder_of(entry.draft.candidate.subject, entry.draft.candidate.scope.user_id) for entry, _ in chosen]
     keys = await context.vault.keys(tx, holders)
     approvals = [
-        review.Approval(one.proposal_id, holder, one.tier, one.priority, keys[holder])
-        for holder, (one, _) in zip(holders, chosen, strict=True)
+        review.Approval(entry.proposal_id, holder, entry.tier, entry.priority, keys[holder])
+        for holder, (entry, _) in zip(holders, chosen, strict=True)
     ]
     verdicts = await review.approve(tx, approvals, None, pack)
     promotions = [
         promote.Promotion(
-            one.proposal_id,
-            verdict_id,
-            one.draft.candidate,
-            one.draft.capture,
-            one.tier,
-            one.tier,
-            one.priority,
-            (),
-            keys[holder],
-            check,
+            proposal_id=entry.proposal_id,
+            verdict_id=verdict_id,
+            candidate=entry.draft.candidate,
+            capture=entry.draft.capture,
+            tier=entry.tier,
+            tier_derived=entry.tier,
+            priority=entry.priority,
+            editors=(),
+            key=keys[holder],
+            check=check,
         )
-        for verdict_id, holder, (one, check) in zip(verdicts, holders, chosen, strict=True)
+        for verdict_id, holder, (entry, check) in zip(verdicts, holders, chosen, strict=True)
     ]
-    if len(chosen) == sum(one.auto_eligible for one in entries):
+    if len(chosen) == sum(entry.auto_eligible for entry in entries):
         # The job need not read these again.
         tx.defer("review.settle", seq=(await tx.tick()).seq, place=chosen[-1][0].proposal_id)
     return await promote.insert(tx, context.vault, promotions, review.signature(None), decision.comparer, pack)

@@ -1,11 +1,12 @@
 """The postings of a large tenant: which memories have a word, for scopes too large to be read whole (JOB-11).
 
-A promotion writes the words of a memory in one row. In a tenant with more than `MADE_ABOVE` such rows this job writes a
-row for each word too (`memory_terms`), as the owner of the tables and up to a sequence, which the cursor `terms` keeps.
-Search by words reads the postings up to the cursor and the words themselves after it; without postings, all of them.
+A promotion writes the words of a memory in one row (`memory_words`). In a tenant with more than `MADE_ABOVE` such rows
+this job, as the owner of the tables, also writes a row for each word (`memory_terms`) of the memories up to a sequence,
+which the cursor `terms` keeps. A search by words reads the postings for memories up to the cursor, and the packed words
+of the memories after it; in a tenant without postings, the packed words of all.
 
-INVARIANT: every memory up to the cursor that has words has its postings. Sequences follow commits, so no memory appears
-behind the cursor; who gives words to an old memory moves the cursor back (`indexing.reopen_postings`).
+INVARIANT: every memory with words up to the cursor has its postings. Sequences follow commits, so no memory appears
+behind the cursor later; reindexing, which may give words to an old memory, moves it back (`indexing.reopen_postings`).
 """
 
 from collections.abc import Iterable
@@ -16,16 +17,16 @@ from muniment.database.address import Address
 from muniment.database.packed_words import terms_in
 from muniment.database.storage import Row, Transaction, as_owner
 
-# The cursor up to which there are postings.
+# The cursor that keeps the sequence up to which there are postings.
 CURSOR = "terms"
-# Memories whose postings are written in one transaction, and those of the same sequence as the last.
+# Memories whose postings are written in one transaction; more if others have the sequence of the last one.
 AT_ONCE = 1000
 
 
-async def keep(context: FabricContext, address: Address, tenant_id: str) -> int:
+async def update(context: FabricContext, address: Address, tenant_id: str) -> int:
     """Write the postings that a large tenant lacks, or drop those of one that is no longer large.
 
-    Returns for how many memories they were written. Safe to run twice, at once, or to be killed: each part is one
+    Returns for how many memories they were written. It can be run twice at once, and killed: each step is one
     transaction.
     """
     async with context.transaction(tenant_id, "recall") as tx:

@@ -21,5 +21,5 @@ async def run(opened: Opened, tenant_id: str) -> JobResult:
     async with context.transaction(tenant_id, "recall") as tx:
         step = await vector_index.next_step(tx)
     indexes = int(step is not None and await vector_index.take(opened.address, tenant_id, step))
-    posted = await postings.keep(context, opened.address, tenant_id)
+    posted = await postings.update(context, opened.address, tenant_id)
     return JobResult({"memories": memories, "indexes": indexes, "posted": posted})

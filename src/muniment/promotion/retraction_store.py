@@ -71,7 +71,7 @@ async def supersede(
 async def remove_content(tx: Transaction, memory_ids: Sequence[str], digests: Sequence[Row]) -> None:
     """Delete the bodies of memories and leave tombstones with their digests (`tombstone.digests`).
 
-    After the commit, processes that hold vectors and words of the tenant in memory are told.
+    At the commit a notice is sent to the processes that hold vectors and words of the tenant in memory.
     INVARIANT: each was retracted, or has expired.
     """
     tick, ids = await tx.tick(), list(memory_ids)

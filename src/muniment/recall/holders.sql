@@ -1,20 +1,22 @@
--- The processes that hold an index of a tenant's memories: what they drop and confirm, so that a purge can wait for them.
+-- The processes that hold an index of a tenant's memories in memory: their leases, and the number up to which each has confirmed
+-- that it dropped what ended, so that a purge can wait for them.
 
 -- name: durable
 -- The row of a process must survive a crash of the server; the other writes of this login need not.
 SET LOCAL synchronous_commit = on
 
 -- name: hold
+-- Add the row of a process, with a lease of so many seconds.
 INSERT INTO index_holders (tenant_id, holder_id, confirmed_seq, leased_until)
 VALUES (:tenant_id, :holder_id, :visible_seq, statement_timestamp() + make_interval(secs => :lease))
 ON CONFLICT (tenant_id, holder_id) DO UPDATE SET confirmed_seq = excluded.confirmed_seq, leased_until = excluded.leased_until
 
 -- name: marks
--- The marks of earlier visibility numbers: others, or none, if the database was restored since.
+-- The marks of earlier visibility numbers. After a restore they are other marks, or there are none.
 SELECT t.visible_seq, t.mark::text AS mark FROM ticks t WHERE t.tenant_id = :tenant_id AND t.visible_seq = ANY (:numbers)
 
 -- name: confirm
--- Nothing is changed if the lease has run out: then the process drops what it holds.
+-- Confirm a number and renew the lease. If the lease has run out no row changes, and the process drops what it holds.
 UPDATE index_holders SET confirmed_seq = :visible_seq, leased_until = statement_timestamp() + make_interval(secs => :lease)
 WHERE tenant_id = :tenant_id AND holder_id = :holder_id AND leased_until > statement_timestamp()
 
@@ -22,5 +24,5 @@ WHERE tenant_id = :tenant_id AND holder_id = :holder_id AND leased_until > state
 DELETE FROM index_holders WHERE tenant_id = :tenant_id AND holder_id = :holder_id
 
 -- name: clean
--- Rows of processes that ended without removing them.
+-- Remove the rows of processes that ended without doing so themselves.
 DELETE FROM index_holders WHERE tenant_id = :tenant_id AND leased_until < statement_timestamp() - interval '1 hour'

@@ -1,9 +1,9 @@
-"""Keeps what this process holds in memory within reach of erasures (ADR 56).
+"""Removes erased content from the index in this process's memory, and confirms that to the database (ADR 56).
 
-Vectors and words in the index are content. Before a process holds any of a tenant it adds its row to `index_holders`.
-Once a minute, and whenever content of the tenant was removed, it overwrites what ended and confirms the visibility
-number up to which it did. A purge waits until every process has confirmed the erasure, or has no lease any more:
-without one a process holds nothing.
+Vectors and words in the index are content. Before a process holds any of a tenant's, it adds its row to
+`index_holders`, which is its lease. Once a minute, and whenever content of the tenant was removed, it overwrites the
+memories that ended and confirms the visibility number up to which it did so. A purge waits until every process has
+confirmed the erasure or its lease has ended: without a lease a process holds nothing.
 """
 
 import asyncio
@@ -26,61 +26,64 @@ from muniment.recall.scope_part import VisibilityNumber
 
 log = logging.getLogger("muniment.recall")
 
-# How often a process confirms, and how long its lease is. Its own time is up earlier, so that everything is dropped
-# when the lease ends by the database's clock.
+# How often a process confirms; for how long it holds anything after that, by its own clock; and the lease in the
+# database. The second is shorter than the third, so that everything is dropped before the lease ends.
 CONFIRM_SECONDS = 60.0
 HOLD_SECONDS = 120.0
 LEASE_SECONDS = 180.0
-# A process that ends sooner does not listen for notices.
+# When a process begins to listen for notices, so that short ones never do; and when again after a lost connection.
 LISTEN_AFTER_SECONDS = 1.0
 LISTEN_AGAIN_SECONDS = 10.0
-# How long the last rows of a process may take to be removed.
+# How long a process that closes waits until its rows are removed.
 CLOSE_SECONDS = 3.0
 
 
 class IndexGuard:
-    """The index of this process, with its leases and the task that confirms them; the task runs while there are any."""
+    """The index of this process, its leases, and the task that renews them; the task runs while there are leases."""
 
     def __init__(self, scopes: ScopeIndexes | None = None) -> None:
         self.scopes = scopes if scopes is not None else ScopeIndexes()
         self.holder_id = uuid4().hex
         self.listen_after = LISTEN_AFTER_SECONDS
         self._storage: Storage | None = None
-        # Tenants that have a row of this process, and one lock for whoever changes it.
+        # Tenants that have a row of this process; and for each a lock, which is held while the row is changed.
         self._rows: set[str] = set()
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        # Tenants whose content was removed, and that were not confirmed since.
-        self._told: set[str] = set()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        # Tenants of which a notice said that content was removed, and that were not confirmed since.
+        self._notified: set[str] = set()
         self._task: asyncio.Task[None] | None = None
 
-    async def hold(self, storage: Storage, tenant_id: str) -> bool:
-        """Get a lease on a tenant, unless there is one; False if the tenant has no memories.
+    async def acquire_lease(self, storage: Storage, tenant_id: str) -> bool:
+        """Acquire a lease on a tenant, unless this process has one.
 
-        Raises `StorageUnavailable`.
+        Returns False if the tenant has no visibility number yet. Raises `StorageUnavailable`.
         """
         if tenant_id in self.scopes.leases and monotonic() < self.scopes.leases[tenant_id].until:
             return True
         self._storage = storage
-        async with self._turn(tenant_id):
+        async with self._lock(tenant_id):
             self.scopes.drop_unused()
             if tenant_id in self.scopes.leases:
                 return True
             asked_at = monotonic()
             async with self._transaction(tenant_id) as tx:
-                _, found = await tx.gather(("holders.durable", {}), ("scopes.number", {}))
-                if not found:
+                _, latest = await tx.gather(("holders.durable", {}), ("scopes.number", {}))
+                if not latest:
                     return False
-                number = VisibilityNumber(found[0]["visible_seq"], found[0]["mark"])
+                number = VisibilityNumber(latest[0]["visible_seq"], latest[0]["mark"])
                 await tx.do("holders.hold", **self._row(number))
             self._rows.add(tenant_id)
             self.scopes.leases[tenant_id] = Lease(number, asked_at + HOLD_SECONDS)
-        self._start()
+        self._start_task()
         return True
 
     async def confirm(self, tenant_id: str) -> None:
-        """Overwrite what ended in a tenant, and confirm that to the database; raises StorageUnavailable."""
-        async with self._turn(tenant_id):
-            self._told.discard(tenant_id)
+        """Overwrite the memories of a tenant that ended, confirm that to the database, and renew the lease.
+
+        If the lease cannot be renewed, everything of the tenant is dropped. Raises `StorageUnavailable`.
+        """
+        async with self._lock(tenant_id):
+            self._notified.discard(tenant_id)
             self.scopes.drop_unused()
             lease = self.scopes.leases.get(tenant_id)
             if lease is None:
@@ -96,13 +99,13 @@ class IndexGuard:
                 await self._release(tenant_id)
 
     async def confirm_all(self) -> None:
-        """Confirm every tenant; what cannot be confirmed is dropped when its lease ends."""
+        """Confirm every tenant; one that cannot be confirmed is dropped when its lease ends."""
         for tenant_id in sorted(self._rows):
-            await self._confirm_quietly(tenant_id)
+            await self._try_to_confirm(tenant_id)
         self.scopes.drop_unused()
 
-    async def tend(self) -> None:
-        """Give up the leases on tenants of which nothing is held, now and the last time, and confirm all others."""
+    async def renew_leases(self) -> None:
+        """Give up the leases of tenants of which nothing was held at this and at the last call; confirm all others."""
         self.scopes.drop_unused()
         for tenant_id, lease in list(self.scopes.leases.items()):
             is_empty = not self.scopes.of_tenant(tenant_id)
@@ -112,7 +115,7 @@ class IndexGuard:
         await self.confirm_all()
 
     async def close(self) -> None:
-        """Drop everything, and remove this process from those that hold an index."""
+        """Drop everything, stop the task, and remove the rows of this process."""
         self.scopes.clear()
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             if self._task is not None and not self._task.done():
@@ -125,24 +128,25 @@ class IndexGuard:
     # ---- one tenant ----
 
     async def _drop_ended(self, tx: Transaction, tenant_id: str, lease: Lease) -> VisibilityNumber | None:
-        """Overwrite in memory what ended since the lease's number; returns the number up to which that was done.
+        """Overwrite the memories that ended after the lease's number, and move the lease to the tenant's number.
 
-        From then on nothing is held that was read at an earlier number.
+        Returns that number; None if the lease was replaced, or the database restored, since. From then on nothing is
+        held that was read at an earlier number.
         """
         before = {key: part.number for key, part in self.scopes.of_tenant(tenant_id).items()}
         numbers = sorted({lease.number.seq, *(number.seq for number in before.values())})
-        _, found, marks, ended = await tx.gather(
+        _, latest, marks, ended = await tx.gather(
             ("holders.durable", {}),
             ("scopes.number", {}),
             ("holders.marks", {"numbers": numbers}),
             ("scopes.ended", {"after": lease.number.seq}),
         )
-        known = {VisibilityNumber(row["visible_seq"], row["mark"]) for row in marks}
-        if not found or lease.number not in known or self.scopes.leases.get(tenant_id) is not lease:
+        known_numbers = {VisibilityNumber(row["visible_seq"], row["mark"]) for row in marks}
+        if not latest or lease.number not in known_numbers or self.scopes.leases.get(tenant_id) is not lease:
             return None
-        number = VisibilityNumber(found[0]["visible_seq"], found[0]["mark"])
+        number = VisibilityNumber(latest[0]["visible_seq"], latest[0]["mark"])
         lease.number = number
-        self._remove(tenant_id, [row["memory_id"] for row in ended], number, before, known)
+        self._remove(tenant_id, [row["memory_id"] for row in ended], number, before, known_numbers)
         return number
 
     def _remove(
@@ -151,16 +155,20 @@ class IndexGuard:
         memory_ids: Sequence[str],
         number: VisibilityNumber,
         before: dict[PartKey, VisibilityNumber],
-        known: set[VisibilityNumber],
+        known_numbers: set[VisibilityNumber],
     ) -> None:
+        """Overwrite memories in the parts that are older than a number.
+
+        `before` are the numbers that the parts had when the database was asked which of them it knows.
+        """
         for key, part in self.scopes.of_tenant(tenant_id).items():
-            if part.number == before.get(key) and part.number not in known:
+            if part.number == before.get(key) and part.number not in known_numbers:
                 self.scopes.drop(key)  # Read from a database that was restored since.
             elif part.number.seq < number.seq:
                 part.remove_ended(memory_ids)
 
     async def _release(self, tenant_id: str) -> None:
-        """Drop everything of a tenant, and remove the row."""
+        """Drop everything of a tenant, and remove the row of this process."""
         self.scopes.leases.pop(tenant_id, None)
         self.scopes.forget(tenant_id)
         if tenant_id in self._rows:
@@ -168,7 +176,7 @@ class IndexGuard:
                 await tx.do("holders.release", holder_id=self.holder_id)
             self._rows.discard(tenant_id)
 
-    async def _confirm_quietly(self, tenant_id: str) -> None:
+    async def _try_to_confirm(self, tenant_id: str) -> None:
         try:
             await self.confirm(tenant_id)
         except StorageUnavailable:
@@ -176,11 +184,11 @@ class IndexGuard:
         except Exception as error:
             log.warning("tenant %s: the index in memory cannot be confirmed: %s", tenant_id, type(error).__name__)
 
-    def _turn(self, tenant_id: str) -> asyncio.Lock:
-        turn = self._turns.get(tenant_id)
-        if turn is None:
-            turn = self._turns[tenant_id] = asyncio.Lock()
-        return turn
+    def _lock(self, tenant_id: str) -> asyncio.Lock:
+        lock = self._locks.get(tenant_id)
+        if lock is None:
+            lock = self._locks[tenant_id] = asyncio.Lock()
+        return lock
 
     def _row(self, number: VisibilityNumber) -> dict[str, object]:
         return {"holder_id": self.holder_id, "visible_seq": number.seq, "lease": LEASE_SECONDS}
@@ -191,36 +199,36 @@ class IndexGuard:
 
     # ---- the task ----
 
-    def _start(self) -> None:
+    def _start_task(self) -> None:
         if self._task is None or self._task.done():
             # In a context of its own: it belongs to no call.
-            self._task = asyncio.get_running_loop().create_task(self._watch(), context=Context())
+            self._task = asyncio.get_running_loop().create_task(self._renew(), context=Context())
 
-    async def _watch(self) -> None:
-        """Confirm once a minute, and when told, until nothing is held."""
+    async def _renew(self) -> None:
+        """Confirm once a minute, and after each notice, until this process has no row."""
         while self._rows:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._listen, tasks)
                 while self._rows:
                     await anyio.sleep(CONFIRM_SECONDS)
-                    await self.tend()
+                    await self.renew_leases()
                 tasks.cancel_scope.cancel()
 
     async def _listen(self, tasks: TaskGroup) -> None:
-        """Confirm the tenants whose content was removed as soon as notices name them."""
+        """Confirm each tenant as soon as a notice says that content of it was removed."""
         assert self._storage is not None
 
-        def heard(tenant_id: str) -> None:
-            if tenant_id in self._rows and tenant_id not in self._told:
-                self._told.add(tenant_id)
-                tasks.start_soon(self._confirm_quietly, tenant_id)
+        def on_notice(tenant_id: str) -> None:
+            if tenant_id in self._rows and tenant_id not in self._notified:
+                self._notified.add(tenant_id)
+                tasks.start_soon(self._try_to_confirm, tenant_id)
 
-        def began() -> None:
-            tasks.start_soon(self.confirm_all)  # What was removed before is not told.
+        def on_start() -> None:
+            tasks.start_soon(self.confirm_all)  # There was no notice of what was removed before.
 
         await anyio.sleep(self.listen_after)
         while self._storage.can_listen:
-            if await self._storage.listen("muniment_removed", began, heard):
+            if await self._storage.listen("muniment_removed", on_start, on_notice):
                 # The connection was lost: the database may have been restored, or not have the last row any more.
                 self.scopes.clear()
             await anyio.sleep(LISTEN_AGAIN_SECONDS)

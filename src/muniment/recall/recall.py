@@ -37,7 +37,7 @@ from muniment.pack import Pack
 from muniment.recall.index_search import IndexSearch
 from muniment.recall.past import packs_as_of, point_in_time
 from muniment.recall.rules import View, view_of
-from muniment.recall.scope_index import IndexOutdated, Scope
+from muniment.recall.scope_index import IndexOutdated, Scope, ScopeTooLarge
 from muniment.recall.search import (
     Found,
     ParsedQuery,
@@ -101,7 +101,7 @@ async def _recall_from_index(
     if options.query is None or options.as_of is not None or options.hops or not context.scopes.limit:
         return None
     for refresh in (False, True):
-        if refresh and not await context.index.hold(context.storage, run.tenant_id):
+        if refresh and not await context.index.acquire_lease(context.storage, run.tenant_id):
             return None
         async with context.transaction(run.tenant_id, "recall") as tx:
             view, decides, request, _ = await _prepare(context, tx, run, packs, options)
@@ -117,6 +117,9 @@ async def _recall_from_index(
                 raise PackChanged("another pack was put in force at this moment; try again")
             try:
                 answer = await find_and_record(tx, needed, run, view, decides, request, scope=scope)
+            except ScopeTooLarge:
+                context.scopes.mark_too_large(run.tenant_id, scope)
+                return None
             except IndexOutdated:
                 if refresh and scope.is_current:
                     # The number was that of this snapshot: the index itself was wrong.
@@ -132,10 +135,11 @@ async def _recall_from_index(
 async def _scope(
     context: FabricContext, tx: Transaction, view: View, needed: RecallDependencies, *, refresh: bool
 ) -> Scope | None:
+    """Return the scope that is held for a run's view; with `refresh` read it or bring it up to date first."""
     name, dimensions = (needed.embedder.name, needed.embedder.dimensions) if needed.embedder is not None else (None, 0)
     if refresh:
         return await context.scopes.read(tx, view.users, name, dimensions)
-    return context.scopes.held(tx.tenant_id, view.users, name)
+    return context.scopes.find(tx.tenant_id, view.users, name)
 
 
 async def _prepare(
@@ -218,7 +222,7 @@ async def find_and_record(
 ) -> Recall:
     """Find, rank, limit, open and record; nothing is opened that is not returned.
 
-    With a `scope` it is ranked from the index; raises `IndexOutdated` if that is not up to date.
+    With a `scope` it is ranked from the index; raises `IndexOutdated` if that is not up to date, and `ScopeTooLarge`.
     """
     holder = holder_of(None, run.user_id)
     opened = await dependencies.vault.tenant(tx)  # Cached from here on: after the commit nothing can be read.
@@ -314,8 +318,10 @@ async def find(
         if request.decision_key is not None:
             own = [row["memory_id"] for row in await tx.rows("recall.of_decision", decision_key=request.decision_key)]
         found = IndexSearch(scope.parts, view, request, pack, query, point.at, own).find()
-        if found is None or not scope.is_current:
+        if not scope.is_current:
             raise IndexOutdated
+        if found is None:
+            raise ScopeTooLarge
         return replace(found, holder_key=scope.holder_key)
     return await Search(tx, request, where, pack, query, point.at).find()
 

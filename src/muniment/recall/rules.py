@@ -238,7 +238,7 @@ Numbers = NDArray[np.float64]
 
 # BM25: how fast saying a word again stops counting, how much length counts, and what length counts as usual.
 _SATURATION, _LENGTH, _USUAL = 0.9, 0.4, 12.0
-# The most that one word can count.
+# The greatest value of `frequency`.
 MOST_FREQUENCY = _SATURATION + 1
 # Beyond these a word is as common, and a scope as large, as it can be.
 MOST_SEEN, MOST_COMMON = 100_000, 1_000
@@ -273,7 +273,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Postings:
-    """Where the words of a query occur: the word and the memory, each by its position, how often, of how many words."""
+    """Where the words of a query occur: positions of word and memory, how often, and how many words the memory has."""
 
     terms: NDArray[np.intp]
     places: NDArray[np.intp]
@@ -288,18 +288,18 @@ def rarity(seen: int, with_word: int) -> float:
 
 
 def rarities(terms: int, postings: Postings, seen: int) -> list[float]:
-    """Return the rarity of each of so many words of a query among so many memories."""
-    return [rarity(seen, found) for found in np.bincount(postings.terms, minlength=terms).tolist()]
+    """Return the rarity of each of the `terms` words of a query among the `seen` memories that are visible."""
+    return [rarity(seen, count) for count in np.bincount(postings.terms, minlength=terms).tolist()]
 
 
 def frequency(times: NDArray[np.int16], words: NDArray[np.int16]) -> Numbers:
-    """Return how much a word counts that occurs so many times among so many words."""
+    """Return the BM25 weight of a word that occurs `times` times in a text of so many `words`, before its rarity."""
     often, length = times.astype(np.float64), words.astype(np.float64)
     return often * MOST_FREQUENCY / (often + _SATURATION * (1 - _LENGTH + _LENGTH * length / _USUAL))
 
 
 def words_shared(postings: Postings, seen: int, weights: Sequence[float]) -> Numbers:
-    """Return the share of the query's words in each of so many memories: BM25, divided by the most it could reach."""
+    """Return the share of the query's words in each of `seen` memories: BM25, divided by the most it could reach."""
     most = sum(weights) * MOST_FREQUENCY
     if not most or not len(postings.terms):
         return np.zeros(seen)

@@ -1,6 +1,6 @@
-"""Memories of one user as columns in memory: what filters compare, what ranking weighs, vectors and words.
+"""Memories of one user as columns in memory: what the filters compare, what ranking weighs, vectors and words.
 
-A block is filled once. Afterwards memories can only be taken out of it, which overwrites their vectors and words.
+A block is filled once. Afterwards memories can only be removed from it, which overwrites their vectors and words.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,19 +13,22 @@ from numpy.typing import NDArray
 from pydantic_core import from_json
 
 from muniment.database.content_memory import content_array, content_rows, copy_rows
-from muniment.database.half_precision import CHUNK, Halves
+from muniment.database.half_precision import Halves, vector_lengths
 from muniment.database.packed_words import ENTRY
 from muniment.database.storage import Row
+from muniment.database.vectors import halves_from_sql, numbers_from_sql
 
+# The separators of the fragment `index_columns`: between texts and the fields of a profile, and between profiles.
 FIELD, RECORD = "\x1f", "\x1e"
+# Row numbers of a block.
 Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What the filters compare of a memory, apart from times; many memories share one.
+    """The fields of a memory that filters compare, apart from times; many memories have the same profile.
 
-    The predicate is empty where no consent decides.
+    The predicate is empty for a memory that needs no consent.
     """
 
     tier: str
@@ -39,46 +42,49 @@ class Profile:
     qualifiers: Mapping[str, str]
 
     @classmethod
-    def parse(cls, written: str) -> "Profile":
-        """Read a profile as the statement writes it; raises ValueError for another number of fields."""
-        *names, qualifiers = written.split(FIELD)
-        tier, write_class, classification, session_id, workflow_id, intent_id, predicate, consent_root = names
-        said: dict[str, str] = from_json(qualifiers) if qualifiers else {}
-        return cls(tier, write_class, classification, session_id, workflow_id, intent_id, predicate, consent_root, said)
+    def parse(cls, text: str) -> "Profile":
+        """Parse a profile as the statement writes it; raises ValueError for another number of fields."""
+        tier, write_class, label, session_id, workflow_id, intent_id, predicate, root, json = text.split(FIELD)
+        qualifiers: dict[str, str] = from_json(json) if json else {}
+        return cls(tier, write_class, label, session_id, workflow_id, intent_id, predicate, root, qualifiers)
 
 
 @dataclass(frozen=True)
-class Codes:
-    """A column of texts: the distinct ones, and for each row the position of its own."""
+class TextColumn:
+    """A column of texts: the distinct texts, and for each row the position of its text among them (its code)."""
 
     values: list[str]
-    rows: NDArray[np.int32]
+    codes: NDArray[np.int32]
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> "Codes":
-        """Number the distinct texts."""
+    def of(cls, texts: Iterable[str]) -> "TextColumn":
+        """Make a column of a text for each row."""
         known: dict[str, int] = {}
-        rows = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)
-        return cls(list(known), rows)
+        codes = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)
+        return cls(list(known), codes)
 
     def of_row(self, row: int) -> str:
         """Return the text of a row."""
-        return self.values[int(self.rows[row])]
+        return self.values[int(self.codes[row])]
 
     @classmethod
-    def join(cls, parts: Sequence[tuple["Codes", Rows]]) -> "Codes":
-        """Number the distinct texts of those rows of several columns."""
+    def join(cls, parts: Sequence[tuple["TextColumn", Rows]]) -> "TextColumn":
+        """Make one column of those rows of several."""
         known: dict[str, int] = {}
         joined = [np.zeros(0, dtype=np.int32)]
-        for codes, rows in parts:
-            table = np.array([known.setdefault(text, len(known)) for text in codes.values], dtype=np.int32)
-            joined.append(table[codes.rows[rows]])
+        for column, rows in parts:
+            new_codes = np.array([known.setdefault(text, len(known)) for text in column.values], dtype=np.int32)
+            joined.append(new_codes[column.codes[rows]])
         return cls(list(known), np.concatenate(joined))
 
 
 @dataclass(frozen=True)
-class Words:
-    """Which rows have which words: sorted by word, with how often each occurs; and how many words a row has."""
+class WordIndex:
+    """Which rows have which words: an entry for each word of each row, sorted by word.
+
+    An entry is the word's hash (`terms`), the row and how often the row has it (`times`). `lengths` has for each row
+    how many words its text has.
+    """
 
     terms: NDArray[np.int64]
     rows: NDArray[np.int32]
@@ -88,33 +94,36 @@ class Words:
     @classmethod
     def of(
         cls, terms: NDArray[np.int64], rows: NDArray[np.int32], times: NDArray[np.int16], lengths: NDArray[np.int16]
-    ) -> "Words":
-        """Sort the words."""
+    ) -> "WordIndex":
+        """Sort the entries by word."""
         order = np.argsort(terms)
         return cls(content_rows(terms, order), rows[order], times[order], lengths)
 
-    def without(self, rows: Sequence[int]) -> "Words":
-        """Return the words of all other rows."""
-        kept = np.flatnonzero(~np.isin(self.rows, rows))
-        return Words(content_rows(self.terms, kept), self.rows[kept], self.times[kept], self.lengths)
+    def without(self, rows: Sequence[int]) -> "WordIndex":
+        """Return the index without the entries of those rows."""
+        others = np.flatnonzero(~np.isin(self.rows, rows))
+        return WordIndex(content_rows(self.terms, others), self.rows[others], self.times[others], self.lengths)
 
     def find(self, terms: Sequence[int]) -> list[tuple[NDArray[np.int32], NDArray[np.int16]]]:
         """Return, for each word, the rows that have it, and how often each has it."""
         wanted = np.array(terms, dtype=np.int64)
-        first = np.searchsorted(self.terms, wanted).tolist()
-        last = np.searchsorted(self.terms, wanted, side="right").tolist()
-        return [(self.rows[one:end], self.times[one:end]) for one, end in zip(first, last, strict=True)]
+        starts = np.searchsorted(self.terms, wanted).tolist()
+        ends = np.searchsorted(self.terms, wanted, side="right").tolist()
+        return [(self.rows[start:end], self.times[start:end]) for start, end in zip(starts, ends, strict=True)]
 
 
 @dataclass
 class Block:
-    """Memories as columns, in one order; `live` is False for those that were taken out."""
+    """Memories as columns, a row for each; `live` is False for memories that were removed.
+
+    Times are microseconds since 1970. `places` has the row of each memory id.
+    """
 
     ids: list[str]
     places: Mapping[str, int]
-    entities: Codes
-    predicates: Codes
-    profiles: Codes
+    entities: TextColumn
+    predicates: TextColumn
+    profiles: TextColumn
     priority: NDArray[np.float64]
     confidence: NDArray[np.float64]
     born_seq: NDArray[np.int64]
@@ -123,38 +132,38 @@ class Block:
     vectors: Halves
     # The length of each vector; 0 for a memory without one.
     norms: NDArray[np.float64]
-    words: Words
+    words: WordIndex
     live: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
-    def distinct(self) -> list[Profile]:
-        """The distinct profiles, by their codes."""
-        return [Profile.parse(written) for written in self.profiles.values]
+    def distinct_profiles(self) -> list[Profile]:
+        """The distinct profiles, in the order of their codes."""
+        return [Profile.parse(text) for text in self.profiles.values]
 
     @cached_property
-    def corrections(self) -> Rows:
+    def correction_codes(self) -> Rows:
         """The codes of the profiles of corrections."""
-        return np.flatnonzero([one.write_class == "correction" for one in self.distinct])
+        return np.flatnonzero([profile.write_class == "correction" for profile in self.distinct_profiles])
 
     @cached_property
-    def working(self) -> Rows:
+    def working_codes(self) -> Rows:
         """The codes of the profiles of the working tier."""
-        return np.flatnonzero([one.tier == "working" for one in self.distinct])
+        return np.flatnonzero([profile.tier == "working" for profile in self.distinct_profiles])
 
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
         numbers = (self.priority, self.confidence, self.born_seq, self.promoted_at, self.expires_at, self.norms)
-        codes = (self.entities.rows, self.predicates.rows, self.profiles.rows, self.live, self.vectors)
+        codes = (self.entities.codes, self.predicates.codes, self.profiles.codes, self.live, self.vectors)
         words = (self.words.terms, self.words.rows, self.words.times, self.words.lengths)
-        return sum(one.nbytes for one in (*numbers, *codes, *words)) + 200 * len(self.ids) + 4096
+        return sum(array.nbytes for array in (*numbers, *codes, *words)) + 200 * len(self.ids) + 4096
 
     def remove(self, memory_ids: Iterable[str]) -> None:
-        """Take memories out, and overwrite what was made of their content (ERA-1)."""
-        rows = [row for one in memory_ids if (row := self.places.get(one)) is not None and self.live[row]]
+        """Remove memories, and overwrite their vectors and words (ERA-1); ids that are not in the block are ignored."""
+        rows = [row for id_ in memory_ids if (row := self.places.get(id_)) is not None and self.live[row]]
         if rows:
             self.live[rows] = False
             self.vectors[rows] = 0
@@ -163,7 +172,7 @@ class Block:
             old.terms[:] = 0
 
     def clear(self) -> None:
-        """Overwrite all that was made of content."""
+        """Overwrite all vectors and words."""
         self.live[:] = False
         self.vectors[:] = 0
         self.words.terms[:] = 0
@@ -177,26 +186,26 @@ def read_block(row: Row, dimensions: int) -> Block:
     block = Block(
         ids=ids,
         places=places,
-        entities=Codes.of((row["entities"] or "").split(FIELD) if ids else ()),
-        predicates=Codes.of((row["predicates"] or "").split(FIELD) if ids else ()),
-        profiles=Codes.of(_texts(row["profiles"], RECORD)),
-        priority=_numbers(row["priority"], ">f8"),
-        confidence=_numbers(row["confidence"], ">f8"),
-        born_seq=_numbers(row["born_seq"], ">i8"),
-        promoted_at=_numbers(row["promoted_at"], ">i8"),
-        expires_at=_numbers(row["expires_at"], ">i8"),
+        entities=TextColumn.of((row["entities"] or "").split(FIELD) if ids else ()),
+        predicates=TextColumn.of((row["predicates"] or "").split(FIELD) if ids else ()),
+        profiles=TextColumn.of(_texts(row["profiles"], RECORD)),
+        priority=numbers_from_sql(row["priority"], ">f8"),
+        confidence=numbers_from_sql(row["confidence"], ">f8"),
+        born_seq=numbers_from_sql(row["born_seq"], ">i8"),
+        promoted_at=numbers_from_sql(row["promoted_at"], ">i8"),
+        expires_at=numbers_from_sql(row["expires_at"], ">i8"),
         vectors=vectors,
         norms=norms,
         words=_words(row, places),
         live=np.ones(len(ids), dtype=np.bool_),
     )
-    if not len(ids) == len(places) == len(block.profiles.rows) == len(block.predicates.rows) == len(block.expires_at):
+    if not len(ids) == len(places) == len(block.profiles.codes) == len(block.predicates.codes) == len(block.expires_at):
         raise ValueError("the columns of the index have different lengths")
     return block
 
 
 def join_blocks(blocks: Sequence[Block]) -> Block:
-    """Make one block of several, without the memories that were taken out."""
+    """Make one block of several, without the memories that were removed."""
     parts = [(block, np.flatnonzero(block.live)) for block in blocks]
 
     def column(name: str) -> Any:
@@ -206,9 +215,9 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
     return Block(
         ids=ids,
         places={memory_id: place for place, memory_id in enumerate(ids)},
-        entities=Codes.join([(block.entities, rows) for block, rows in parts]),
-        predicates=Codes.join([(block.predicates, rows) for block, rows in parts]),
-        profiles=Codes.join([(block.profiles, rows) for block, rows in parts]),
+        entities=TextColumn.join([(block.entities, rows) for block, rows in parts]),
+        predicates=TextColumn.join([(block.predicates, rows) for block, rows in parts]),
+        profiles=TextColumn.join([(block.profiles, rows) for block, rows in parts]),
         vectors=_join_vectors(parts),
         words=_join_words(parts),
         live=np.ones(len(ids), dtype=np.bool_),
@@ -229,57 +238,43 @@ def _join_vectors(parts: Sequence[tuple[Block, Rows]]) -> Halves:
     return joined
 
 
-def _join_words(parts: Sequence[tuple[Block, Rows]]) -> Words:
-    """Join the words of those rows, which are numbered one part after the other."""
+def _join_words(parts: Sequence[tuple[Block, Rows]]) -> WordIndex:
+    """Join the words of those rows; the rows of the first part get the first numbers."""
     first = 0
     joined: list[tuple[Any, ...]] = []
     for block, rows in parts:
-        # The new row of each old one; -1 if it is gone.
-        moved = np.full(len(block), -1, dtype=np.int32)
-        moved[rows] = np.arange(first, first + len(rows), dtype=np.int32)
+        # The new number of each old row; -1 if it was removed.
+        new_rows = np.full(len(block), -1, dtype=np.int32)
+        new_rows[rows] = np.arange(first, first + len(rows), dtype=np.int32)
         first += len(rows)
-        words, to = block.words, moved[block.words.rows]
-        joined.append((words.terms[to >= 0], to[to >= 0], words.times[to >= 0], words.lengths[rows]))
-    return Words.of(*(np.concatenate(column) for column in zip(*joined, strict=True)))
+        words, row_of_entry = block.words, new_rows[block.words.rows]
+        stays = row_of_entry >= 0
+        joined.append((words.terms[stays], row_of_entry[stays], words.times[stays], words.lengths[rows]))
+    return WordIndex.of(*(np.concatenate(column) for column in zip(*joined, strict=True)))
 
 
 def _texts(joined: str | None, separator: str) -> list[str]:
     return joined.split(separator) if joined else []
 
 
-def _numbers(packed: bytes | None, kind: str) -> Any:
-    """Unpack a column of numbers into this machine's byte order."""
-    return np.frombuffer(packed or b"", dtype=kind).astype(np.dtype(kind).newbyteorder("="))
-
-
 def _vectors(row: Row, places: Mapping[str, int], dimensions: int) -> tuple[Halves, NDArray[np.float64]]:
-    """Unpack the vectors, each at the row of its memory, with their lengths."""
+    """Unpack the vectors, each to the row of its memory, and compute their lengths; zeros for a memory without one."""
     vectors = content_array((len(places), dimensions), np.float16)
     norms = np.zeros(len(places))
     owners = _texts(row["with_vector"], FIELD)
     if owners:
-        # Each is preceded by its number of dimensions and two empty bytes.
-        sent = np.frombuffer(row["vectors"], dtype=">f2").reshape(len(owners), -1)[:, 2:]
         rows = np.array([places[memory_id] for memory_id in owners])
-        vectors[rows] = sent
-        norms[rows] = _lengths(vectors)[rows]
+        vectors[rows] = halves_from_sql(row["vectors"], len(owners))
+        norms[rows] = vector_lengths(vectors)[rows]
     return vectors, norms
 
 
-def _lengths(vectors: Halves) -> NDArray[np.float64]:
-    """The length of each vector, in double precision."""
-    found = np.empty(len(vectors))
-    for first in range(0, len(vectors), CHUNK):
-        found[first : first + CHUNK] = np.linalg.norm(vectors[first : first + CHUNK].astype(np.float64), axis=1)
-    return found
-
-
-def _words(row: Row, places: Mapping[str, int]) -> Words:
-    """Unpack the words, and sort them."""
+def _words(row: Row, places: Mapping[str, int]) -> WordIndex:
+    """Unpack the words of all memories."""
     owners = np.array([places[memory_id] for memory_id in _texts(row["with_words"], FIELD)], dtype=np.int32)
     packed = np.frombuffer(row["terms"] or b"", dtype=ENTRY)
-    counts = _numbers(row["lengths"], ">i4") // ENTRY.itemsize
+    counts = numbers_from_sql(row["sizes"], ">i4")
     lengths = np.zeros(len(places), dtype=np.int16)
-    lengths[owners] = _numbers(row["words"], ">i2")
-    native = packed["term"].astype(np.int64), packed["times"].astype(np.int16)
-    return Words.of(native[0], np.repeat(owners, counts), native[1], lengths)
+    lengths[owners] = numbers_from_sql(row["words"], ">i2")
+    terms, times = packed["term"].astype(np.int64), packed["times"].astype(np.int16)
+    return WordIndex.of(terms, np.repeat(owners, counts), times, lengths)

@@ -1,12 +1,13 @@
-"""The index of scopes in this process, which recalls are ranked from (ADR 55).
+"""The index in this process's memory that recalls are ranked from: the parts that it holds (ADR 55).
 
 It decides nothing. A part is used only while the tenant's visibility number is the one it was read at: the statement
-that records the answer compares the number, and checks every chosen memory again, in one snapshot.
+that records the answer compares the number and checks every chosen memory again, in one snapshot.
 """
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from time import monotonic
 from typing import Any
 
@@ -15,58 +16,68 @@ from muniment.recall.rules import MOST_SEEN
 from muniment.recall.scope_part import (
     Part,
     VisibilityNumber,
-    around_statement,
-    since_statement,
-    whole_statement,
+    live_statement,
+    promoted_statement,
+    related_statement,
 )
 
-# What the index of a process may hold in bytes, and the share of it that one tenant may hold: 100,000 memories of the
-# built-in embedder take about 105 MB.
+# The limit of an index that is made without settings; otherwise it is `Settings.index_bytes`. 100,000 memories with
+# vectors of the built-in embedder take about 105 MB.
 DEFAULT_BYTES = 512 * 1024 * 1024
+# One tenant may hold the limit divided by this.
 _TENANT_SHARE = 4
 # A part that was not used for so long is dropped.
 IDLE_SECONDS = 900.0
-# With more changes than this since a part was read it is read anew.
+# If more memories than this were promoted since a part was read, it is read again as a whole.
 _MOST_CHANGES = 2_000
 
 # Scopes that are remembered as too large.
 _MOST_NOTED = 10_000
 
+# Tenant, user ('' for the tenant itself) and embedder.
 PartKey = tuple[str, str, str | None]
 
 
 @dataclass
 class Counts:
-    """How often recalls were ranked from the index, and why not."""
+    """How many recalls were ranked from the index, and how often its parts were read or were wrong."""
 
     used: int = 0
+    # Parts that were read as a whole, and those that were brought up to date.
     built: int = 0
     refreshed: int = 0
-    # A memory or a contradiction was not as the index had it, although the number was the same.
+    # Answers that the database refused to record although the visibility number was that of the index.
     mismatched: int = 0
 
 
 @dataclass
 class Lease:
-    """That this process may hold parts of a tenant, and up to which number it has dropped what ended.
+    """The permission to hold parts of a tenant until a time.
 
-    INVARIANT: the row that the database has of it is never ahead of `number`, and lasts longer than `until`.
+    INVARIANT: the confirmed number in its database row is never ahead of `number`, and the row lasts longer than
+    `until`.
     """
 
+    # Memories that ended up to this number have been dropped.
     number: VisibilityNumber
-    # By `monotonic`.
+    # By the clock `monotonic`.
     until: float
-    # Whether nothing was held when it was renewed last; a recall may be reading the first part.
+    # Whether nothing was held when it was last renewed. Such a lease is kept once more: a recall may be reading the
+    # first part.
     was_empty: bool = False
 
 
+class ScopeTooLarge(Exception):
+    """More memories are visible than are ranked exactly; the statements have to search them."""
+
+
 class IndexOutdated(Exception):
-    """What a recall was ranked from is not what the database has now; nothing was recorded."""
+    """The index that a recall was ranked from is not up to date, or finds too much; nothing was recorded."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What one run sees of the index: the tenant's part and its user's, all at one visibility number."""
+    """The parts of the index that one run needs, the tenant's and its user's, all at one visibility number."""
 
     parts: Sequence[Part]
     number: VisibilityNumber
@@ -74,25 +85,25 @@ class Scope:
 
     @property
     def is_current(self) -> bool:
-        """Whether its parts are still what they were: none was dropped or brought to another number since."""
+        """Whether its parts are unchanged: none was dropped or brought to another number since."""
         return all(part.number == self.number for part in self.parts)
 
     @property
     def holder_key(self) -> tuple[bytes | None, int | None]:
-        """The wrapped key, with its version, that the run's queries are sealed under."""
+        """The wrapped key that the run's queries are sealed under, and its version; both None if there is none."""
         return self.parts[-1].holder_key
 
     def record(self, record: Mapping[str, Any], filters: Mapping[str, Any]) -> NamedStatement:
-        """Return the statement that records the answer if it still holds; otherwise it records nothing."""
+        """Return the statement that records a recall, and records nothing if the scope is out of date."""
         values = {**filters, **record, "recorded_embedder": record["embedder"]}
         chosen = set(record["result_ids"])
-        touched = {
-            one.contradiction_id
+        contradictions = {
+            conflict.contradiction_id
             for part in self.parts
-            for one in part.conflicts
-            if one.existing in chosen or one.incoming in chosen
+            for conflict in part.conflicts
+            if conflict.existing in chosen or conflict.incoming in chosen
         }
-        checks = {"visible_seq": self.number.seq, "mark": self.number.mark, "contradictions": sorted(touched)}
+        checks = {"visible_seq": self.number.seq, "mark": self.number.mark, "contradictions": sorted(contradictions)}
         return "scopes.record", values | checks
 
 
@@ -113,11 +124,11 @@ class ScopeIndexes:
     # Scopes that are too large to be held: when that was found, the earliest first.
     _too_large: OrderedDict[PartKey, float] = field(default_factory=OrderedDict[PartKey, float])
 
-    def held(self, tenant_id: str, users: Sequence[str], embedder: str | None) -> Scope | None:
-        """Return the scope of those users, if all of it is held at one number."""
-        if self._lease(tenant_id) is None:
+    def find(self, tenant_id: str, users: Sequence[str], embedder: str | None) -> Scope | None:
+        """Return the scope of those users, if all its parts are held at one number."""
+        if self._lease(tenant_id) is None or self._is_too_large((tenant_id, users[-1], embedder)):
             return None
-        found: list[Part] = []
+        parts: list[Part] = []
         for user_id in users:
             key = tenant_id, user_id, embedder
             part = self._parts.get(key)
@@ -125,54 +136,59 @@ class ScopeIndexes:
                 return None
             self._parts.move_to_end(key)
             self._used_at[key] = monotonic()
-            found.append(part)
-        first = found[0]
-        if any(part.number != first.number for part in found):
+            parts.append(part)
+        first = parts[0]
+        if any(part.number != first.number for part in parts):
             return None
-        return Scope(found, first.number, first.pack)
+        return Scope(parts, first.number, first.pack)
 
     async def read(self, tx: Transaction, users: Sequence[str], embedder: str | None, dimensions: int) -> Scope | None:
-        """Bring the scope of those users up to date, or read it; None if it is too large or the tenant has none.
+        """Read the scope of those users, or bring it up to date.
 
-        INVARIANT: all of it is read in the one snapshot of a recall's transaction.
+        Returns None if the tenant has no visibility number, if the scope is too large, if there is no lease for what
+        was read, or if another recall changed the parts meanwhile: then the statements answer.
+
+
+        INVARIANT: all parts are read in the one snapshot of a recall's transaction.
         """
         keys = [(tx.tenant_id, user_id, embedder) for user_id in users]
-        if any(monotonic() - self._too_large.get(key, -IDLE_SECONDS) < IDLE_SECONDS for key in keys):
+        if any(self._is_too_large(key) for key in keys):
             return None
-        bases = [self._parts.get(key) for key in keys]
-        before = [part.number if part is not None else None for part in bases]
-        reads = [self._reads(user_id, part, embedder) for user_id, part in zip(users, bases, strict=True)]
-        numbers, *replies = await tx.gather(("scopes.number", {}), *(one for part in reads for one in part))
-        if not numbers:
+        held = [self._parts.get(key) for key in keys]
+        before = [part.number if part is not None else None for part in held]
+        statements = [self._statements(user_id, part, embedder) for user_id, part in zip(users, held, strict=True)]
+        latest, *replies = await tx.gather(("scopes.number", {}), *chain.from_iterable(statements))
+        if not latest:
             return None
-        number, pack = VisibilityNumber(numbers[0]["visible_seq"], numbers[0]["mark"]), numbers[0]["pack"]
+        number, pack = VisibilityNumber(latest[0]["visible_seq"], latest[0]["mark"]), latest[0]["pack"]
         if not self._may_hold(tx.tenant_id, number):
             return None
-        if any(part is not None and part.number not in (was, number) for part, was in zip(bases, before, strict=True)):
-            return None  # Another recall has brought it elsewhere meanwhile.
+        if any(part is not None and part.number not in (was, number) for part, was in zip(held, before, strict=True)):
+            return None  # Another recall has brought it to another number meanwhile.
         parts: list[Part] = []
-        for key, base, statements in zip(keys, bases, reads, strict=True):
-            rows, replies = replies[: len(statements)], replies[len(statements) :]
-            part = self._brought_up_to_date(key, base, number, numbers[0]["rebuilt_seq"], rows)
+        for key, old, sent in zip(keys, held, statements, strict=True):
+            rows, replies = replies[: len(sent)], replies[len(sent) :]
+            part = self._refresh(key, old, number, latest[0]["rebuilt_seq"], rows)
             if part is None:
-                part = await self._built(tx, key, dimensions, number, None if base is not None else rows)
+                part = await self._build(tx, key, dimensions, number, None if old is not None else rows)
             if part is None:
                 return None
             part.pack = pack
             parts.append(part)
         if any(part.number != number for part in parts):
-            return None  # The same, while a part was being read.
+            return None  # Another recall did so while a part was being read.
         self._make_room(keys)
         return Scope(parts, number, pack)
 
-    def _reads(self, user_id: str, part: Part | None, embedder: str | None) -> list[NamedStatement]:
+    def _statements(self, user_id: str, part: Part | None, embedder: str | None) -> list[NamedStatement]:
+        """Return the statements that read a part, or what changed since it was read."""
         if part is None:
-            return [whole_statement(user_id, embedder, MOST_SEEN), around_statement(user_id)]
+            return [live_statement(user_id, embedder, MOST_SEEN), related_statement(user_id)]
         mark: NamedStatement = ("scopes.tick_mark", {"visible_seq": part.number.seq})
         ended: NamedStatement = ("scopes.ended", {"after": part.number.seq})
-        return [since_statement(part, _MOST_CHANGES), around_statement(user_id), ended, mark]
+        return [promoted_statement(part, _MOST_CHANGES), related_statement(user_id), ended, mark]
 
-    def _brought_up_to_date(
+    def _refresh(
         self,
         key: PartKey,
         part: Part | None,
@@ -180,24 +196,24 @@ class ScopeIndexes:
         rebuilt_seq: int | None,
         rows: Sequence[list[Row]],
     ) -> Part | None:
-        """Apply what changed since a part was read; None if it has to be read anew."""
+        """Apply what changed since a part was read; return None if it has to be read as a whole."""
         if part is None or self._parts.get(key) is not part:
             return None
-        ((changes,), (around,), ended, marks) = rows
-        was = marks[0]["mark"] if marks else None
+        ((changes,), (related,), ended, marks) = rows
+        mark = marks[0]["mark"] if marks else None
         stale = (rebuilt_seq or 0) > part.number.seq or changes["size"] > _MOST_CHANGES
-        if was != part.number.mark or stale:
+        if mark != part.number.mark or stale:
             self.drop(key)
             return None
         if part.number != number:
             part.remove([row["memory_id"] for row in ended])
             part.add(changes)
-            part.read_around(around)
+            part.read_related(related)
             part.number = number
             self.counts.refreshed += 1
         return part
 
-    async def _built(
+    async def _build(
         self,
         tx: Transaction,
         key: PartKey,
@@ -205,18 +221,19 @@ class ScopeIndexes:
         number: VisibilityNumber,
         rows: Sequence[list[Row]] | None,
     ) -> Part | None:
+        """Read a part as a whole, unless its `rows` were read already, and hold it; None if it is too large."""
         _, user_id, embedder = key
         if rows is None:
-            rows = await tx.gather(whole_statement(user_id, embedder, MOST_SEEN), around_statement(user_id))
+            rows = await tx.gather(live_statement(user_id, embedder, MOST_SEEN), related_statement(user_id))
             if not self._may_hold(tx.tenant_id, number):
                 return None
-        (whole,), (around,) = rows
-        if whole["size"] > MOST_SEEN:
+        (memories,), (related,) = rows
+        if memories["size"] > MOST_SEEN:
             self._note_too_large(key)
             return None
         part = Part(user_id, embedder, dimensions, number, None)
-        part.add(whole)
-        part.read_around(around)
+        part.add(memories)
+        part.read_related(related)
         self.counts.built += 1
         newest = self._parts.get(key)
         if newest is None or newest.number.seq <= number.seq:
@@ -224,6 +241,11 @@ class ScopeIndexes:
             self._parts[key] = part
             self._used_at[key] = monotonic()
         return part
+
+    def mark_too_large(self, tenant_id: str, scope: Scope) -> None:
+        """Leave a scope to the statements for a while: its parts together show more than is ranked exactly."""
+        user_part = scope.parts[-1]
+        self._note_too_large((tenant_id, user_part.user_id, user_part.embedder))
 
     @property
     def size(self) -> int:
@@ -246,7 +268,7 @@ class ScopeIndexes:
             self.drop(key)
 
     def drop_unused(self) -> None:
-        """Drop what was not used for long, and what has no lease any more."""
+        """Drop the parts that were not used for long, and those of tenants whose lease ran out."""
         now = monotonic()
         for key in [key for key, used_at in self._used_at.items() if now - used_at > IDLE_SECONDS]:
             self.drop(key)
@@ -263,7 +285,7 @@ class ScopeIndexes:
         return lease
 
     def _may_hold(self, tenant_id: str, number: VisibilityNumber) -> bool:
-        """Whether what was read at that number may be held: not if it may have ended before the lease's number."""
+        """Whether a part read at that number may be held: not if memories that ended later were already dropped."""
         lease = self._lease(tenant_id)
         return lease is not None and number.seq >= lease.number.seq
 
@@ -300,6 +322,9 @@ class ScopeIndexes:
             self._sizes[key] = size
         if not self._of_tenant[key[0]]:
             del self._of_tenant[key[0]]
+
+    def _is_too_large(self, key: PartKey) -> bool:
+        return key in self._too_large and monotonic() - self._too_large[key] < IDLE_SECONDS
 
     def _note_too_large(self, key: PartKey) -> None:
         self._too_large[key] = monotonic()

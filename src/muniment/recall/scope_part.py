@@ -1,4 +1,4 @@
-"""The indexed memories of one user ('': those of the tenant itself), read from the database and kept up to date."""
+"""A part of the index: the memories of one user, or with '' those of the tenant itself, kept up to date."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,17 +11,18 @@ from muniment.recall.scope_block import Block, join_blocks, read_block
 
 
 class VisibilityNumber(NamedTuple):
-    """The tenant's visibility number: the last tick that may have changed what recalls see, and its random mark."""
+    """A tenant's visibility number: the last tick that may have changed what recalls see, and its random mark."""
 
     seq: int
     mark: str
 
 
-_NONE = VisibilityNumber(-1, "")
+# The number of a part that was dropped.
+_DROPPED = VisibilityNumber(-1, "")
 
 
 class ConsentRecord(NamedTuple):
-    """A record of the consent ledger, as far as it decides what is seen."""
+    """A record of the consent ledger: the columns that decide what is seen."""
 
     consent_id: str
     action: str
@@ -40,14 +41,18 @@ class Conflict(NamedTuple):
     incoming: str
 
 
-# A part has at most this many blocks beside its first, and joins them all when those beside it are large.
+# A part has one large block and at most this many small ones for later memories. If the small ones together have more
+# rows than `_MOST_IN_SMALL`, and than an eighth of the large one, all blocks are joined.
 _SMALL_BLOCKS = 4
-_LARGE = 512
+_MOST_IN_SMALL = 512
 
 
 @dataclass
 class Part:
-    """The memories of one user by one embedder, at a visibility number, with what decides beside them."""
+    """The memories of one user with their vectors of one embedder, as they were at a visibility number.
+
+    It also has what else decides about them: consents, contradictions, required qualifiers and decision keys.
+    """
 
     user_id: str
     embedder: str | None
@@ -56,7 +61,7 @@ class Part:
     pack: str | None
     blocks: list[Block] = field(default_factory=list[Block])
     consents: Mapping[str, Sequence[ConsentRecord]] = field(default_factory=dict[str, Sequence[ConsentRecord]])
-    # Qualifiers that a run must have to see a memory, one entry for each contradiction that was resolved so.
+    # Memory ids with qualifiers that a run must have to see them; one entry for each contradiction resolved that way.
     required: Sequence[tuple[str, Mapping[str, str]]] = ()
     conflicts: Sequence[Conflict] = ()
     # The key that the user's queries are sealed under, wrapped, with its version.
@@ -64,7 +69,7 @@ class Part:
 
     @property
     def memories(self) -> int:
-        """How many rows it holds."""
+        """How many memories it holds, with those that were removed and are still in their block."""
         return sum(len(block) for block in self.blocks)
 
     @property
@@ -72,25 +77,25 @@ class Part:
         """About how many bytes it takes."""
         return sum(block.size for block in self.blocks) + 1024
 
-    def read_around(self, row: Row) -> None:
-        """Take over what decides beside the memories, as the statement `around` sent it."""
+    def read_related(self, row: Row) -> None:
+        """Replace consents, contradictions, qualifiers and the key by what `related_statement` read."""
         chains: dict[str, list[ConsentRecord]] = {}
         for root, consent_id, action, since, until, predicates, labels, supersedes in row["consents"] or ():
-            began = datetime.fromisoformat(since)
-            ends = datetime.fromisoformat(until) if until is not None else None
-            record = ConsentRecord(consent_id, action, began, ends, predicates, labels, supersedes)
+            valid_from = datetime.fromisoformat(since)
+            valid_until = datetime.fromisoformat(until) if until is not None else None
+            record = ConsentRecord(consent_id, action, valid_from, valid_until, predicates, labels, supersedes)
             chains.setdefault(root, []).append(record)
         self.consents = chains
-        self.required = [(memory_id, said) for memory_id, said in row["required"] or ()]
-        self.conflicts = [Conflict(*one) for one in row["open"] or ()]
+        self.required = [(memory_id, qualifiers) for memory_id, qualifiers in row["required"] or ()]
+        self.conflicts = [Conflict(*columns) for columns in row["open"] or ()]
         self.holder_key = row["wrapped_key"], row["key_version"]
 
     def add(self, row: Row) -> None:
-        """Add the memories that a statement sent."""
+        """Add the memories that a statement read; raises ValueError if its columns do not fit together."""
         if row["memory_ids"]:
             self.blocks.append(read_block(row, self.dimensions))
         small = self.blocks[1:]
-        if sum(len(block) for block in small) > max(_LARGE, len(self.blocks[0]) // 8 if self.blocks else 0):
+        if sum(len(block) for block in small) > max(_MOST_IN_SMALL, len(self.blocks[0]) // 8 if self.blocks else 0):
             self._join(0)
         elif len(small) > _SMALL_BLOCKS:
             self._join(1)
@@ -102,36 +107,36 @@ class Part:
             block.clear()
 
     def remove(self, memory_ids: Sequence[str]) -> None:
-        """Take out memories that ended, and overwrite what was made of their content."""
+        """Remove memories that ended, and overwrite their vectors and words."""
         for block in self.blocks:
             block.remove(memory_ids)
 
     def remove_ended(self, memory_ids: Sequence[str]) -> None:
-        """Take out memories that ended, and the user's key, without bringing the part up to date."""
+        """Remove memories that ended, and the user's key; the part keeps its number and is brought up to date later."""
         self.remove(memory_ids)
         self.holder_key = (None, None)
 
     def clear(self) -> None:
-        """Overwrite all that was made of content, before the part is dropped; a recall that uses it notices."""
-        self.number = _NONE
+        """Overwrite all vectors and words before the part is dropped. A recall that uses it sees that by its number."""
+        self.number = _DROPPED
         for block in self.blocks:
             block.clear()
         self.blocks.clear()
 
 
-def around_statement(user_id: str) -> NamedStatement:
-    """Return the read of what decides beside that user's memories."""
+def related_statement(user_id: str) -> NamedStatement:
+    """Return the statement that reads what else decides about that user's memories."""
     holder = holder_of(None, user_id) if user_id else TENANT_HOLDER
     users = ["", user_id] if user_id else [""]
-    return "scopes.around", {"user_id": user_id, "users": users, "holder": holder}
+    return "scopes.related", {"user_id": user_id, "users": users, "holder": holder}
 
 
-def whole_statement(user_id: str, embedder: str | None, most: int) -> NamedStatement:
-    """Return the read of all live memories of that user."""
-    return "scopes.whole", {"user_id": user_id, "embedder": embedder, "most": most}
+def live_statement(user_id: str, embedder: str | None, most: int) -> NamedStatement:
+    """Return the statement that reads all live memories of that user, if there are at most so many."""
+    return "scopes.live_memories", {"user_id": user_id, "embedder": embedder, "most": most}
 
 
-def since_statement(part: Part, most: int) -> NamedStatement:
-    """Return the read of what was promoted since a part was read."""
+def promoted_statement(part: Part, most: int) -> NamedStatement:
+    """Return the statement that reads what was promoted since a part was read, if at most so much was in the tenant."""
     values: dict[str, Any] = {"user_id": part.user_id, "embedder": part.embedder, "most": most}
-    return "scopes.since", values | {"after": part.number.seq}
+    return "scopes.promoted_after", values | {"after": part.number.seq}

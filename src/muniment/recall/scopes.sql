@@ -1,7 +1,7 @@
--- The index of scopes in the process: what it is filled from, how it is brought up to date, and the check before an answer.
+-- The index of scopes in the process: the statements that fill it, bring it up to date, and check an answer that was ranked from it.
 
 -- name: number
--- The tenant's visibility number with its mark, the pack in force, and whether the tick that the index was read at is there.
+-- The tenant's visibility number with its mark, the pack in force, and the last tick that made words or vectors anew.
 SELECT t.visible_seq, t.mark::text AS mark,
   (SELECT f.pack FROM packs_in_force f WHERE f.tenant_id = :tenant_id) AS pack,
   (SELECT max(c.seq) FROM index_rebuilds c WHERE c.tenant_id = :tenant_id) AS rebuilt_seq
@@ -10,39 +10,39 @@ WHERE t.tenant_id = :tenant_id AND t.visible_seq IS NOT NULL
 ORDER BY t.visible_seq DESC LIMIT 1
 
 -- name: tick_mark
--- The mark of an earlier visibility number: another one if the database was restored since.
+-- The mark of an earlier visibility number. After a restore it is another mark, or there is none.
 SELECT t.mark::text AS mark FROM ticks t WHERE t.tenant_id = :tenant_id AND t.visible_seq = :visible_seq
 
--- name: whole
+-- name: live_memories
 -- results: binary
--- All live memories of one user ('': the tenant's), as packed columns; only their number where there are more than :most.
+-- All live memories of one user ('': the tenant's), as packed columns. If there are more than :most, only `size` is filled.
 WITH live AS MATERIALIZED (
   SELECT s.* FROM memory_scope s
   WHERE s.tenant_id = :tenant_id AND s.user_id = :user_id AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND s.expires_at > :now
   LIMIT :most + 1
 ), size AS MATERIALIZED (
   SELECT count(*) AS size FROM live
-), kept AS MATERIALIZED (
+), chosen AS MATERIALIZED (
   SELECT live.* FROM live WHERE (SELECT size FROM size) <= :most
 )
-{index_columns kept}
+{index_columns chosen}
 
--- name: since
+-- name: promoted_after
 -- results: binary
--- The same of what was promoted after a number.
+-- The same of the memories promoted after a sequence number; `size` counts those of all users.
 WITH size AS MATERIALIZED (
   SELECT count(*) AS size FROM memories m WHERE m.tenant_id = :tenant_id AND m.born_seq > :after
-), kept AS MATERIALIZED (
+), chosen AS MATERIALIZED (
   SELECT s.* FROM memories m
   JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
   WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = :user_id
     AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND s.expires_at > :now AND (SELECT size FROM size) <= :most
 )
-{index_columns kept}
+{index_columns chosen}
 
--- name: around
--- What decides beside the memories: the consents of that user's memories, the qualifiers that resolved contradictions require,
--- the open contradictions between two of the memories that :users see, and the key that the user's queries are sealed under.
+-- name: related
+-- What else decides about one user's memories: their consents, the qualifiers that resolved contradictions require, the open
+-- contradictions with another memory of :users, and the key that the user's queries are sealed under.
 SELECT consents.*, required.*, open.*, holder_key.*
 FROM (
   SELECT jsonb_agg(jsonb_build_array(c.root_id, c.consent_id, c.action, c.valid_from, nullif(c.valid_until, 'infinity'), c.predicates,
@@ -65,14 +65,15 @@ FROM (
 LEFT JOIN (SELECT k.wrapped_key, k.key_version FROM subjects k WHERE k.tenant_id = :tenant_id AND k.holder = :holder) holder_key ON true
 
 -- name: ended
--- The memories that ended after a number.
+-- The memories that were retracted, or lost their content, after a sequence number.
 SELECT r.memory_id FROM retractions r WHERE r.tenant_id = :tenant_id AND r.seq > :after
 UNION
 SELECT t.memory_id FROM tombstones t WHERE t.tenant_id = :tenant_id AND t.seq > :after
 
 -- name: record
--- Record a recall that was ranked from the index, in the snapshot that its bodies are read in: only if the visibility number is
--- still the one of the index, every chosen memory passes all filters, and the chosen are in exactly those open contradictions.
+-- Record a recall that was ranked from the index, in the snapshot that its bodies are read in. A row is inserted only if the
+-- visibility number is still that of the index, every chosen memory passes all filters, and the chosen ones are in exactly the open
+-- contradictions that the index has.
 INSERT INTO recalls AS r (tenant_id, recall_id, at, seq, agent_id, run_id, user_id, pack, embedder, request, result_ids, omitted,
   holder, query, degraded)
 SELECT latest.tenant_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),

@@ -19,7 +19,7 @@ from muniment.database.packed_words import find_words
 from muniment.database.rows import open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
-from muniment.database.vectors import Vector, similarities, to_sql
+from muniment.database.vectors import Vector, numbers_from_sql, similarities, to_sql
 from muniment.errors import EmbedderUnavailable
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder
 from muniment.language.instructions import visible_text
@@ -317,7 +317,7 @@ class _Read:
 
     @classmethod
     def of(cls, row: Row, terms: Sequence[int], conflicts: list[tuple[str, str]]) -> "_Read":
-        """Read a row of packed columns; of the memories' words those of the query count."""
+        """Read a row of packed columns: the memories, and where the words of the query occur in them."""
         seen = _seen(row)
         places = [seen.places[memory_id] for memory_id in row["with_words"] or ()]
         postings = postings_of(row, places, terms)
@@ -368,25 +368,20 @@ def _seen(row: Row) -> Seen:
         keyed.setdefault((entity, predicate), []).append((memory_id, correction))
     return Seen(
         ids=row["memory_ids"] or [],
-        priority=_numbers(row["priority"], ">f8"),
-        confidence=_numbers(row["confidence"], ">f8"),
-        born_seq=_numbers(row["born_seq"], ">i8"),
-        promoted_at=_numbers(row["promoted_at"], ">f8"),
-        intent=_numbers(row["intent"], ">i2"),
-        about=_numbers(row["about"], ">i2"),
-        wanted=_numbers(row["wanted"], "?"),
+        priority=numbers_from_sql(row["priority"], ">f8"),
+        confidence=numbers_from_sql(row["confidence"], ">f8"),
+        born_seq=numbers_from_sql(row["born_seq"], ">i8"),
+        promoted_at=numbers_from_sql(row["promoted_at"], ">f8"),
+        intent=numbers_from_sql(row["intent"], ">i2"),
+        about=numbers_from_sql(row["about"], ">i2"),
+        wanted=numbers_from_sql(row["wanted"], "?"),
         working=frozenset(row["working"] or ()),
         keyed=keyed,
     )
 
 
 def postings_of(row: Row, places: Sequence[int], terms: Sequence[int]) -> Postings:
-    """Find a query's words among those of the memories in a row of packed columns, which have these places."""
-    found = find_words(row["terms"] or b"", _numbers(row["sizes"], ">i4"), terms)
+    """Find the words of a query in a row of packed columns; `places` are those of its memories with words."""
+    found = find_words(row["terms"] or b"", numbers_from_sql(row["sizes"], ">i4"), terms)
     own = np.array(places, dtype=np.intp)[found.places]
-    return Postings(found.terms, own, found.times, _numbers(row["words"], ">i2")[found.places])
-
-
-def _numbers(packed: bytes | None, kind: str) -> Any:
-    """Unpack a column of numbers into this machine's byte order."""
-    return np.frombuffer(packed or b"", dtype=kind).astype(np.dtype(kind).newbyteorder("="))
+    return Postings(found.terms, own, found.times, numbers_from_sql(row["words"], ">i2")[found.places])

@@ -14,8 +14,8 @@ CREATE TABLE memory_vectors (
 SELECT divide_by_tenant('memory_vectors', 'vector');
 SELECT key_between_partitions('memory_vectors', 'tenant_id, memory_id', 'memory_bodies', 'tenant_id, memory_id', 'ON DELETE CASCADE');
 
--- The words of a promoted text, packed in one value (database/packed_words.py): of each the hash under the tenant's key, eight
--- bytes, and how often it occurs, two. `words` is how many words the text has.
+-- The words of a promoted text, packed in one value (database/packed_words.py): for each distinct word eight bytes with its hash
+-- under the tenant's key, and two with how often it occurs. `words` is how many words the text has.
 CREATE TABLE memory_words (
   tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   memory_id text COLLATE "C" NOT NULL,
