@@ -1,9 +1,10 @@
 """What policy may promote is promoted in the transaction that proposes it; what must be checked alone is left to the job."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from anyio import to_thread
 
 from muniment import Fabric
 from muniment.database.transaction import Transaction
@@ -176,3 +177,51 @@ def test_one_capture_takes_two_round_trips_and_six_until_it_is_promoted(
     counted.clear()
     assert len(auto.consolidate(people.tenant_id).promoted) == 1
     assert counted == [1, 4, 1], "read; locked, compared, the clock, written; nothing else is left to policy"
+
+
+# Each statement of the read has a snapshot of its own: whatever happens between two of them must be noticed.
+STATEMENTS_OF_THE_READ = 6
+
+
+def between_two_statements_of_the_read(
+    monkeypatch: pytest.MonkeyPatch, place: int, happens: Callable[[], object]
+) -> None:
+    """Let something happen once after so many statements of the read of a batch of captures."""
+    commit_with, done = Transaction.commit_with, list[bool]()
+
+    async def split(self: Transaction, *statements: Any) -> Any:
+        if done or "candidate.next_captures" not in [name for name, _ in statements]:
+            return await commit_with(self, *statements)
+        assert len(statements) == STATEMENTS_OF_THE_READ
+        done.append(True)
+        first = await self.gather(*statements[:place])
+        await to_thread.run_sync(happens)
+        return [*first, *await commit_with(self, *statements[place:])]
+
+    monkeypatch.setattr(Transaction, "commit_with", split)
+
+
+@pytest.mark.rule("ERA-2", "CAN-3")
+@pytest.mark.parametrize("place", range(1, STATEMENTS_OF_THE_READ))
+def test_what_is_erased_while_captures_are_read_is_never_promoted(
+    auto: Fabric, fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    capture(auto, people, SAID[1], user_id="zed")
+    between_two_statements_of_the_read(monkeypatch, place, lambda: fabric.erase(people.officer, user_id="zed"))
+    done = auto.consolidate(people.tenant_id)
+    assert (done.promoted, done.proposals) == ((), ())
+    assert auto.recall(people.run("zed"), SAID[1]).all_records == ()
+
+
+@pytest.mark.rule("CAN-3")
+@pytest.mark.parametrize("place", range(1, STATEMENTS_OF_THE_READ))
+def test_captures_that_another_process_consolidates_while_they_are_read_are_consolidated_once(
+    auto: Fabric, fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    capture(auto, people, *SAID)
+    between_two_statements_of_the_read(monkeypatch, place, lambda: fabric.consolidate(people.tenant_id))
+    auto.consolidate(people.tenant_id)
+    found = auto.queue.list(people.reviewer, limit=100)
+    shown = auto.recall(people.run("cust_1"), "anything", limit=50).all_records
+    assert len({one.text for one in shown} | {one.candidate.text for one in found}) == len(SAID)
+    assert len(shown) + len(found) == len(SAID)

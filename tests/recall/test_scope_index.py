@@ -10,6 +10,7 @@ from psycopg.errors import CheckViolation, ForeignKeyViolation
 
 from muniment import Fabric, RunContext
 from muniment.database import half_precision
+from muniment.erasure.key_rotation import rotate
 from muniment.model.recall import Recall
 from muniment.recall import recall as recalling
 from muniment.recall import scope_index
@@ -199,6 +200,43 @@ def test_words_and_vectors_that_were_made_anew_are_read_anew(
     assert fabric.recall(run, QUERY).records[0].score["vector"] == 0
     other.reindex(people.tenant_id)
     assert fabric.recall(run, QUERY).records[0].score["vector"] > 0
+
+
+@pytest.mark.rule("TIR-2")
+def test_a_clock_that_was_ahead_hides_nothing_once_it_is_right_again(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    memory, run, now = remembered(fabric, people, tier="episodic"), people.run(), clock.now
+    clock.now += timedelta(days=4000)
+    assert fabric.recall(run, QUERY).all_records == ()
+    clock.now = now
+    assert [one.id for one in fabric.recall(run, QUERY).records] == [memory]
+
+
+@pytest.mark.rule("ERA-4")
+def test_a_recall_from_the_index_goes_on_after_the_tenants_key_was_rotated(
+    fabric: Fabric, other: Fabric, people: People
+) -> None:
+    memory, run = promoted(fabric, people), people.run()
+    for one in (fabric, other):
+        one.recall(run, QUERY)
+    fabric._portal.call(rotate, fabric._fabric._context, people.tenant_id)
+    other.capture(run, kind="message", text="hello", classification="INTERNAL")
+    for one in (fabric, other, fabric, other):
+        assert [record.id for record in one.recall(run, QUERY).records] == [memory]
+
+
+@pytest.mark.rule("ERA-1")
+def test_a_query_is_sealed_under_the_users_key_as_soon_as_there_is_one(
+    fabric: Fabric, people: People, rows: Any
+) -> None:
+    promoted(fabric, people, user_id="somebody", entity="customer:somebody")
+    run = people.run("newcomer")
+    first = fabric.recall(run, QUERY)
+    fabric.capture(run, kind="message", text="hello", classification="INTERNAL")
+    second = fabric.recall(run, QUERY)
+    holders = {row["recall_id"]: row["holder"] for row in rows("recalls")}
+    assert (holders[first.recall_id], holders[second.recall_id]) == ("*", "@newcomer")
 
 
 # --- the database holds it, not the program's good manners

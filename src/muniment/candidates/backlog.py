@@ -72,12 +72,14 @@ async def read_batch(tx: Transaction, vault: Vault, count: int) -> Batch | None:
 
     Raises `KeyRotated` if the tenant's key was rotated since this process read it: read again.
     """
-    again, new, cursor, held_up, clock, erasure_lock = await tx.commit_with(
+    # INVARIANT: clock and cursor are read before the captures. Each statement has a snapshot of its own: what is erased
+    # or consolidated by others after these two is then noticed by `lock_batch`.
+    clock, cursor, again, new, held_up, erasure_lock = await tx.commit_with(
+        ("tenant.clock", {}),
+        ("candidate.cursor", {}),
         ("candidate.due_again", {"count": count}),
         ("candidate.next_captures", {"count": count}),
-        ("candidate.cursor", {}),
         ("candidate.held_up", {}),
-        ("tenant.clock", {}),
         ("promote.locks", {"keys": [locks.ERASURE]}),
     )
     prepared = bool(cursor and erasure_lock)

@@ -120,6 +120,10 @@ async def _recall_from_index(
             except ScopeTooLarge:
                 context.scopes.mark_too_large(run.tenant_id, scope)
                 return None
+            except KeyRotated:
+                # The part has the user's key as it was wrapped before the rotation: it is read again with the rest.
+                if refresh:
+                    raise
             except IndexOutdated:
                 if refresh and scope.is_current:
                     # The number was that of this snapshot: the index itself was wrong.
@@ -322,7 +326,8 @@ async def find(
             raise IndexOutdated
         if found is None:
             raise ScopeTooLarge
-        return replace(found, holder_key=scope.holder_key)
+        # A user without a key may have been given one since: that changes nothing visible, and is read again.
+        return replace(found, holder_key=scope.holder_key if scope.holder_key[1] is not None else None)
     return await Search(tx, request, where, pack, query, point.at).find()
 
 

@@ -159,7 +159,7 @@ class Block:
         numbers = (self.priority, self.confidence, self.born_seq, self.promoted_at, self.expires_at, self.norms)
         codes = (self.entities.codes, self.predicates.codes, self.profiles.codes, self.live, self.vectors)
         words = (self.words.terms, self.words.rows, self.words.times, self.words.lengths)
-        return sum(array.nbytes for array in (*numbers, *codes, *words)) + 200 * len(self.ids) + 4096
+        return sum(array.nbytes for array in (*numbers, *codes, *words)) + 200 * len(self.ids) + 10_240
 
     def remove(self, memory_ids: Iterable[str]) -> None:
         """Remove memories, and overwrite their vectors and words (ERA-1); ids that are not in the block are ignored."""

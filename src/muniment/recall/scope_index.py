@@ -82,11 +82,14 @@ class Scope:
     parts: Sequence[Part]
     number: VisibilityNumber
     pack: str | None
+    # `Part.removals` of each part when the scope was found.
+    removals: Sequence[int]
 
     @property
     def is_current(self) -> bool:
-        """Whether its parts are unchanged: none was dropped or brought to another number since."""
-        return all(part.number == self.number for part in self.parts)
+        """Whether its parts are unchanged: none was dropped, brought to another number, or lost a memory since."""
+        removals = [part.removals for part in self.parts]
+        return removals == self.removals and all(part.number == self.number for part in self.parts)
 
     @property
     def holder_key(self) -> tuple[bytes | None, int | None]:
@@ -140,7 +143,7 @@ class ScopeIndexes:
         first = parts[0]
         if any(part.number != first.number for part in parts):
             return None
-        return Scope(parts, first.number, first.pack)
+        return Scope(parts, first.number, first.pack, [part.removals for part in parts])
 
     async def read(self, tx: Transaction, users: Sequence[str], embedder: str | None, dimensions: int) -> Scope | None:
         """Read the scope of those users, or bring it up to date.
@@ -166,6 +169,7 @@ class ScopeIndexes:
         if any(part is not None and part.number not in (was, number) for part, was in zip(held, before, strict=True)):
             return None  # Another recall has brought it to another number meanwhile.
         parts: list[Part] = []
+        removals: list[int] = []
         for key, old, sent in zip(keys, held, statements, strict=True):
             rows, replies = replies[: len(sent)], replies[len(sent) :]
             part = self._refresh(key, old, number, latest[0]["rebuilt_seq"], rows)
@@ -175,10 +179,11 @@ class ScopeIndexes:
                 return None
             part.pack = pack
             parts.append(part)
+            removals.append(part.removals)
         if any(part.number != number for part in parts):
             return None  # Another recall did so while a part was being read.
         self._make_room(keys)
-        return Scope(parts, number, pack)
+        return Scope(parts, number, pack, removals)
 
     def _statements(self, user_id: str, part: Part | None, embedder: str | None) -> list[NamedStatement]:
         """Return the statements that read a part, or what changed since it was read."""
@@ -208,9 +213,10 @@ class ScopeIndexes:
         if part.number != number:
             part.remove([row["memory_id"] for row in ended])
             part.add(changes)
-            part.read_related(related)
             part.number = number
             self.counts.refreshed += 1
+        # Also under the same number: the user's key may have been made or wrapped anew.
+        part.read_related(related)
         return part
 
     async def _build(
@@ -293,13 +299,15 @@ class ScopeIndexes:
         """Note the sizes of the parts that were just read, and drop the least recently used while over the limits."""
         for key in used:
             self._note_size(key, self._parts[key].size if key in self._parts else 0)
-        tenant_id, kept = used[0][0], {*used}
+        tenant_id = used[0][0]
+        if not self._is_over(tenant_id):
+            return
         for key in self._unused_first(tenant_id):
+            if key not in used:
+                self.drop(key)
             if not self._is_over(tenant_id):
                 break
-            if key not in kept:
-                self.drop(key)
-        if self._is_over(tenant_id):
+        else:
             # A scope that alone is over the limit is used for this recall, and not read again soon.
             for key in used:
                 self._parts.pop(key, None)

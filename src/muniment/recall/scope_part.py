@@ -51,7 +51,7 @@ _MOST_IN_SMALL = 512
 class Part:
     """The memories of one user with their vectors of one embedder, as they were at a visibility number.
 
-    It also has what else decides about them: consents, contradictions, required qualifiers and decision keys.
+    It also has what else decides about them: consents, contradictions and required qualifiers.
     """
 
     user_id: str
@@ -66,6 +66,8 @@ class Part:
     conflicts: Sequence[Conflict] = ()
     # The key that the user's queries are sealed under, wrapped, with its version.
     holder_key: tuple[bytes | None, int | None] = (None, None)
+    # How often memories were removed that its number still has.
+    removals: int = 0
 
     @property
     def memories(self) -> int:
@@ -115,6 +117,7 @@ class Part:
         """Remove memories that ended, and the user's key; the part keeps its number and is brought up to date later."""
         self.remove(memory_ids)
         self.holder_key = (None, None)
+        self.removals += 1
 
     def clear(self) -> None:
         """Overwrite all vectors and words before the part is dropped. A recall that uses it sees that by its number."""

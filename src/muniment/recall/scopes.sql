@@ -15,10 +15,11 @@ SELECT t.mark::text AS mark FROM ticks t WHERE t.tenant_id = :tenant_id AND t.vi
 
 -- name: live_memories
 -- results: binary
--- All live memories of one user ('': the tenant's), as packed columns. If there are more than :most, only `size` is filled.
+-- All memories of one user ('': the tenant's) that were not retracted, as packed columns; whether their time is over is decided
+-- by the search, because clocks can go back. If there are more than :most, only `size` is filled.
 WITH live AS MATERIALIZED (
   SELECT s.* FROM memory_scope s
-  WHERE s.tenant_id = :tenant_id AND s.user_id = :user_id AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND s.expires_at > :now
+  WHERE s.tenant_id = :tenant_id AND s.user_id = :user_id AND s.dead_seq IS NULL AND s.tomb_seq IS NULL
   LIMIT :most + 1
 ), size AS MATERIALIZED (
   SELECT count(*) AS size FROM live
@@ -36,7 +37,7 @@ WITH size AS MATERIALIZED (
   SELECT s.* FROM memories m
   JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
   WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = :user_id
-    AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND s.expires_at > :now AND (SELECT size FROM size) <= :most
+    AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND (SELECT size FROM size) <= :most
 )
 {index_columns chosen}
 
