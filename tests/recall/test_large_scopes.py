@@ -161,7 +161,7 @@ def test_in_however_many_parts_vectors_are_compared_the_scores_are_the_same(
     for _ in range(10):
         query = question(chance)
         exact = found(fabric, people.run(), query, most_seen=100_000)
-        monkeypatch.setattr(vectors, "_AT_ONCE", 7)
+        monkeypatch.setattr(vectors, "CHUNK", 7)
         assert found(fabric, people.run(), query, most_seen=100_000) == exact
         monkeypatch.undo()
 

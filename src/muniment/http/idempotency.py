@@ -5,22 +5,28 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, cast
 
+from anyio import move_on_after, sleep
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 
+from muniment.access.idempotency import Answer
+from muniment.access.requests import AsyncRequests
 from muniment.errors import MunimentError, RequestRepeated
 from muniment.fabric import AsyncFabric
 from muniment.http import problems
 from muniment.http.body_parser import Body, BoundedRequest
 from muniment.http.caller import IDEMPOTENCY_HEADER, KeyText, May
 from muniment.model.api_key import Credential
+from muniment.model.context import Principal
 from muniment.model.fields import invalid
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 REPLAYED = "Idempotency-Replayed"
 _KEY: TypeAdapter[str] = TypeAdapter(KeyText)
+# How long a repeated pass waits for the answer of the first, and how often it looks.
+_ANSWER_SECONDS, _LOOK_AGAIN_SECONDS = 2.0, 0.05
 
 
 def verb_of(route: APIRoute) -> May:
@@ -68,7 +74,8 @@ async def _carry_out(handler: Handler, request: Request, credential: Credential,
     fabric = cast("AsyncFabric", request.app.state.fabric)
     requests, principal = fabric.requests, credential.principal
     mark = await _fingerprint(request)
-    if (earlier := await requests.answer(principal, key, mark)) is not None:
+    earlier = await _answer(requests, principal, key, mark, waits=passes)
+    if earlier is not None:
         return _replayed(earlier.status, earlier.body)
     try:
         with requests.begin(principal, key, mark) as asked:
@@ -83,11 +90,23 @@ async def _carry_out(handler: Handler, request: Request, credential: Credential,
             await requests.claim(asked)
     except RequestRepeated:
         # Another request under the same key was first, and may have been answered by now.
-        if (earlier := await requests.answer(principal, key, mark)) is not None:
+        if (earlier := await _answer(requests, principal, key, mark, waits=passes)) is not None:
             return _replayed(earlier.status, earlier.body)
         raise
     await requests.keep(asked, response.status_code, bytes(response.body))
     return response
+
+
+async def _answer(
+    requests: AsyncRequests, principal: Principal, key: str, fingerprint: bytes, *, waits: bool
+) -> Answer | None:
+    """Return the kept answer; with `waits` wait a moment for one that the first request is about to keep."""
+    answer = await requests.answer(principal, key, fingerprint)
+    with move_on_after(_ANSWER_SECONDS):
+        while waits and answer is not None and answer.status is None:
+            await sleep(_LOOK_AGAIN_SECONDS)
+            answer = await requests.answer(principal, key, fingerprint)
+    return answer
 
 
 def _replayed(status: int | None, body: bytes | None) -> Response:
