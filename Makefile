@@ -60,8 +60,8 @@ bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 clean:
 	rm -rf $(VENV) .muniment .muniment-demo build
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml models/pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing (once; about a minute) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ./models -e '.[dev]'
 	@touch $@

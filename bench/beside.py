@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from bench.peers import run as run_peer
 from bench.peers.database import fresh_database
 from bench.picture import OURS, Row
 from bench.writer import A_SECOND, PACK, writing
-from muniment import AsyncFabric, __version__
+from muniment import AsyncFabric, RunContext, __version__
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from muniment.worker.registry import JOBS
@@ -152,7 +153,7 @@ async def _ask(
 ) -> tuple[Cost, list[float], list[float]]:
     """Every question once, in runs of different questions; beside the cost, single times and shares of the evidence."""
     for talk, turn in said[:: max(len(said) // WARM_UP, 1)]:
-        await fabric.recall(People(talk).run(USER), turn.text, limit=ASKED)
+        await fabric.recall(_run(talk), turn.text, limit=ASKED)
     costs: list[Cost] = []
     times: list[float] = []
     shares: list[float] = []
@@ -169,9 +170,15 @@ async def _ask(
     return median(costs), times, shares
 
 
+@cache
+def _run(talk: str) -> RunContext:
+    """The run that asks in a conversation: an agent makes its context once, not for each recall."""
+    return People(talk).run(USER)
+
+
 async def _recall(fabric: AsyncFabric, talk: str, query: str) -> list[str]:
     """The turns found: as many as were asked for and no more, which is what the peers return."""
-    answer = await fabric.recall(People(talk).run(USER), query, limit=ASKED)
+    answer = await fabric.recall(_run(talk), query, limit=ASKED)
     assert len(answer.all_records) == ASKED and not answer.conflicts, (
         "a benched recall returns what was asked for alone"
     )

@@ -105,8 +105,15 @@ async def furnish(
                 # What is promoted at a number was there when that number was taken: long ago, for who asks about the past.
                 last, then = 10 * per_tenant, datetime.now(UTC) - timedelta(days=1)
                 owner.execute(
-                    "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid) VALUES (%s, %s, %s, %s, %s, '1')",
-                    [people.tenant_id, last, then, last - 1, then],
+                    "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq)"
+                    " VALUES (%s, %s, %s, %s, %s, '1', %s)",
+                    [people.tenant_id, last, then, last - 1, then, last],
+                )
+                # The clock goes on from there: otherwise these memories would look promoted after whatever comes next, and
+                # an index in a process would read them again with every change.
+                owner.execute(
+                    "UPDATE tenant_clock SET seq = %s, at = %s, prev_at = %s WHERE tenant_id = %s",
+                    [last, then, then, people.tenant_id],
                 )
                 if shape.postings:
                     owner.execute(

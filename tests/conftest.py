@@ -38,8 +38,10 @@ _of_this_run = pytest.StashKey[Path]()
 def pytest_configure(config: pytest.Config) -> None:
     """Temporary files lie in memory where there is room: making a server is mostly waiting for a disk.
 
-    A TMPDIR that is given stays, and so does what the tests leave in it.
+    A TMPDIR that is given stays, and so does what the tests leave in it. Texts are read by the rules alone, unless a test
+    names its readers: what the tests expect does not change with the weights.
     """
+    os.environ["MUNIMENT_READERS"] = "off"
     if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ROOM:
         return
     folder = config.stash[_of_this_run] = Path(tempfile.mkdtemp(prefix="mun-", dir=MEMORY))
@@ -165,7 +167,7 @@ def rows(server: TestServer, database: str, tenant: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("MUNIMENT_")]:
+    for name in [name for name in os.environ if name.startswith("MUNIMENT_") and name != "MUNIMENT_READERS"]:
         monkeypatch.delenv(name)
 
 

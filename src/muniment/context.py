@@ -17,13 +17,15 @@ from muniment.access.roles import Right, may
 from muniment.archives.folder import Archives
 from muniment.candidates.extractors.models import Models
 from muniment.contradictions.rules import Comparison
-from muniment.contradictions.store import TextComparer
+from muniment.contradictions.store import TextComparer, judge_thresholds
 from muniment.database.embedders import Embedders
+from muniment.database.languages import Languages
 from muniment.database.row_lists import RowKey
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Storage, Task, Transaction
 from muniment.errors import Conflict, Denied, InvalidInput, PackChanged, PackImmutable, PinRefused, RoleMissing
 from muniment.language.assertion import Judge
+from muniment.language.readers import RULES, Readers
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
 from muniment.pack.combined import may_pin, narrow_recall_policy
@@ -95,6 +97,7 @@ class FabricContext:
     outbox: WebhookSettings = field(default_factory=WebhookSettings)
     archives: Archives = field(default_factory=lambda: Archives(None))
     models: Models = field(default_factory=Models)
+    languages: Languages = field(default_factory=lambda: Languages(None))
     # The index of memories that recalls are ranked from; it decides nothing.
     index: IndexGuard = field(default_factory=IndexGuard)
     # One dry run at a time in each tenant.
@@ -110,19 +113,41 @@ class FabricContext:
         return self.index.scopes
 
     async def comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
-        """How texts are compared under this pack: the tenant's embedder, its thresholds, and the judge."""
+        """How texts are read and compared under this pack: the tenant's embedder, its thresholds, and the judges.
+
+        Raises `ReadersUnavailable` where this process lacks the tenant's language version.
+        """
         known = await self.embedders.register(tx)
-        comparison = self._comparison(known.in_use.name, pack)
-        return TextComparer(known.in_use, comparison, known.next_embedder, by_index=known.by_index)
+        language = await self.languages.read(tx)
+        readers = self.languages.readers(language)
+        return TextComparer(
+            known.in_use,
+            self._comparison(known.in_use.name, pack, readers),
+            known.next_embedder,
+            by_index=known.by_index,
+            language=language,
+            readers=readers,
+            down_to=pack.memory_layer.contradiction.judge.similarity,
+        )
 
     async def reading_comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """The same for callers that only read: the tenant's embedder is looked up and never recorded."""
         known = await self.embedders.read(tx)
-        return TextComparer(known.in_use, self._comparison(known.in_use.name, pack), by_index=known.by_index)
+        language = await self.languages.read(tx)
+        readers = self.languages.readers(language)
+        return TextComparer(
+            known.in_use,
+            self._comparison(known.in_use.name, pack, readers),
+            by_index=known.by_index,
+            language=language,
+            readers=readers,
+            down_to=pack.memory_layer.contradiction.judge.similarity,
+        )
 
-    def _comparison(self, embedder: str, pack: Pack) -> Comparison:
+    def _comparison(self, embedder: str, pack: Pack, readers: Readers | None) -> Comparison:
         thresholds = pack.memory_layer.contradiction.thresholds_for(embedder)
-        return Comparison(thresholds, self.judge, pack.identity.user_namespace)
+        judged = judge_thresholds(readers, pack) if readers is not None else None
+        return Comparison(thresholds, self.judge, pack.identity, judged)
 
     def now(self) -> datetime:
         """The current time in UTC; raises `InvalidInput` for a clock without a time zone."""
@@ -133,17 +158,24 @@ class FabricContext:
 
     @asynccontextmanager
     async def transaction(
-        self, tenant_id: str, task: Task, *, under: Pack | None = None, read_only: bool = False
+        self,
+        tenant_id: str,
+        task: Task,
+        *,
+        under: Pack | None = None,
+        read_only: bool = False,
+        one_plan: bool = False,
     ) -> AsyncGenerator[Transaction]:
         """Open a transaction in the tenant with the task's database login.
 
         `under` is the pack that its decisions are made with: raises `PackChanged` where another pack is
-        in force, at its first read, or, if it writes, when it takes the sequence number.
+        in force, at its first read, or, if it writes, when it takes the sequence number. `one_plan` is for transactions
+        that read single rows by their keys (`Storage.transaction`).
         """
         ref = under.ref if under is not None else None
         try:
             opened = self.storage.transaction(
-                tenant_id, task, self.now(), read_only=read_only, under=ref, row_keys=self
+                tenant_id, task, self.now(), read_only=read_only, under=ref, row_keys=self, one_plan=one_plan
             )
             async with opened as tx:
                 yield tx
@@ -245,6 +277,10 @@ class FabricContext:
         """The pack in force in the asker's tenant; see `pack_in_force`."""
         return await self.pack_in_force(asker.tenant_id)
 
+    async def spellings(self, asker: Asker, ceid: str | None) -> list[str] | None:
+        """An entity under all names that the pack in force gives it, for a filter; None for no filter."""
+        return (await self.pack_for(asker)).identity.spellings(ceid) if ceid is not None else None
+
     async def pack_in_force(self, tenant_id: str) -> Pack:
         """The pack in force in the tenant, from this process's cache; the process's own pack where there is no tenant.
 
@@ -317,6 +353,8 @@ class FabricContext:
                     is_new = await self.vault.tenant(tx) is None
                     if is_new:
                         await packs.open_tenant(tx, self.vault)
+                        if self.languages.own != RULES:
+                            await self.languages.adopt(tx, packs.PROGRAM)
                     pack = await self.packs.read_in_force(tx)
                     if pack is None:
                         pack = (await packs.register(tx, self.packs.default, packs.PROGRAM)).pack

@@ -29,6 +29,7 @@
     ├── ClockAhead           clock_ahead              a clock is too far ahead of the database's
     ├── ServerUnavailable    server_unavailable       a client's server does not answer, or answers wrongly
     ├── EmbedderUnavailable  embedder_unavailable     the embedder is missing, unreachable, or answers wrongly
+    ├── ReadersUnavailable   readers_unavailable      the tenant's language version is not here, or does not answer
     ├── ExtractorFailed      extractor_failed         an extractor raised, is missing, or got a wrong answer
     └── StorageError
         ├── StorageUnavailable storage_unavailable    no database, or the connection was lost
@@ -219,6 +220,13 @@ class ServerUnavailable(MunimentError, code="server_unavailable"):
 
 class EmbedderUnavailable(MunimentError, code="embedder_unavailable"):
     """The embedder is missing, unreachable, or answers wrongly."""
+
+
+class ReadersUnavailable(MunimentError, code="readers_unavailable"):
+    """The language version of the tenant is not in this process: its readers are missing, changed, or do not answer.
+
+    Nothing was decided; a capture waits for a process that has the version.
+    """
 
 
 class ExtractorFailed(MunimentError, code="extractor_failed"):

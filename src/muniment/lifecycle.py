@@ -23,7 +23,7 @@ class FabricLifecycle:
 
     @classmethod
     def open(
-        cls, url: str | None = None, *, master_keys: MasterKeys | None = None, **options: Unpack[OpenOptions]
+        cls, url: str | None = None, *, master_keys: "MasterKeys | None" = None, **options: "Unpack[OpenOptions]"
     ) -> Self:
         """Open the fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
 
@@ -38,7 +38,9 @@ class FabricLifecycle:
         to, `models` (MUNIMENT_MODELS) the language models that packs may name, or a file of them. `index_mb`
         (MUNIMENT_INDEX_MB) is the memory for the index that recalls are ranked from, 256 by default; 0 turns it off. In
         each of several `processes` of one program, tell how many there are: each uses its part of the connections and
-        of that memory, and none keeps a working tier that the others would not see.
+        of that memory, and none keeps a working tier that the others would not see. `readers` are the trained readers
+        of texts, by default those of the package muniment-models if it is installed and MUNIMENT_READERS is not `off`;
+        None is the rules alone.
         """
         return cls(Settings.gather(url, **options), master_keys)
 

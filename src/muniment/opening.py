@@ -16,6 +16,7 @@ from muniment.context import FabricContext
 from muniment.database import embedded
 from muniment.database.address import Address
 from muniment.database.embedders import Embedders
+from muniment.database.languages import Languages
 from muniment.database.master import MasterKeys, find_master_keys
 from muniment.database.migrate import migrate, require_ready, status
 from muniment.database.sealing import Vault
@@ -155,5 +156,6 @@ def _context(
         outbox=settings.webhooks,
         archives=Archives(settings.archives),
         models=settings.models,
+        languages=Languages(settings.readers),
         index=IndexGuard(ScopeIndexes(settings.index_bytes // settings.processes)),
     )

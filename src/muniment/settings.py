@@ -9,8 +9,10 @@ from typing import Any, TypedDict, Unpack
 
 from muniment.candidates.extractors.models import Models
 from muniment.errors import InvalidInput
+from muniment.home_folder import database_address, home_folder
 from muniment.language.assertion import Judge, judge
 from muniment.language.embedding import Embedder
+from muniment.language.readers import Readers, find_readers
 from muniment.pack import Pack, load_pack
 from muniment.webhooks.settings import WebhookSettings
 
@@ -35,6 +37,7 @@ class OpenOptions(TypedDict, total=False):
     models: Models | Mapping[str, Any] | str | Path | None
     processes: int
     index_mb: int | None
+    readers: Readers | None
 
 
 @dataclass(frozen=True)
@@ -56,24 +59,21 @@ class Settings:
     processes: int = 1
     # Memory for the index that recalls are ranked from, of all processes together; 0 turns it off.
     index_bytes: int = DEFAULT_INDEX_MB * _MB
+    # The trained readers; None for the rules alone.
+    readers: Readers | None = None
 
     @classmethod
     def gather(cls, url: str | None, **options: Unpack[OpenOptions]) -> "Settings":
         """Complete the arguments from the environment; raises `InvalidInput`, `PackInvalid`."""
         home, activate = options.get("home"), options.get("activate", False)
-        if url is not None and not url.strip():
-            raise InvalidInput("must not be empty", field="url")
-        if url is not None and home is not None:
-            raise InvalidInput("give an address or a home folder, not both", field="url")
-        if url is None and home is None:
-            url = os.environ.get("MUNIMENT_DATABASE_URL") or None
+        url = database_address(url, home)
         own = _pack(options.get("pack"))
         if activate and own is None:
             raise InvalidInput("needs a pack: give one with `pack` or MUNIMENT_PACK", field="activate")
-        folder = Path(home or os.environ.get("MUNIMENT_HOME") or ".muniment").expanduser()
+        folder = home_folder(home)
         return cls(
             url,
-            folder.absolute(),
+            folder,
             own,
             options.get("clock") or (lambda: datetime.now(UTC)),
             options.get("judge", judge),
@@ -85,7 +85,16 @@ class Settings:
             Models.gather(options.get("models")),
             _processes(options.get("processes", 1)),
             _index_mb(options.get("index_mb")) * _MB,
+            options["readers"] if "readers" in options else installed_readers(),
         )
+
+
+def installed_readers() -> Readers | None:
+    """Return the readers of the package muniment-models; None without it, or where MUNIMENT_READERS is `off`."""
+    named = os.environ.get("MUNIMENT_READERS") or "on"
+    if named not in ("on", "off"):
+        raise InvalidInput("expected MUNIMENT_READERS to be on or off", field="readers")
+    return find_readers() if named == "on" else None
 
 
 def _processes(count: int) -> int:

@@ -2,7 +2,7 @@
 
 The processes have numbers from 1 on. The first one starts alone, because it may have to create the database, and
 because an error that it meets the others would meet too. Why not uvicorn's own supervisor:
-docs/adr/0049-many-processes.md.
+docs/adr/0049-own-supervisor-for-several-processes.md.
 """
 
 import logging
@@ -66,7 +66,7 @@ class Link:
         with suppress(OSError):
             self._connection.send(message)
 
-    async def follow(self, obey: Callable[[Command], None]) -> None:
+    async def follow(self, on_command: Callable[[Command], None]) -> None:
         """Pass on every command, and `"stop"` once the supervisor is gone; report meanwhile that the process lives."""
         while True:
             with anyio.move_on_after(ALIVE_EVERY) as waited:
@@ -75,9 +75,9 @@ class Link:
                 if waited.cancelled_caught:
                     self._connection.send("alive")
                 else:
-                    obey(self._connection.recv())
+                    on_command(self._connection.recv())
             except (OSError, EOFError):
-                obey("stop")
+                on_command("stop")
                 return
 
 
@@ -88,13 +88,13 @@ class _Running:
     number: int
     process: Any
     connection: Connection
-    heard_at: float
+    last_message_at: float
     ready_at: float | None = None
     works: bool = False
     is_ending: bool = False
     error: MunimentError | None = None
 
-    def tell(self, command: Command) -> None:
+    def send(self, command: Command) -> None:
         with suppress(OSError):
             self.connection.send(command)
 
@@ -109,8 +109,8 @@ class _Running:
 
 
 @dataclass
-class _Place:
-    """The place of one process: who holds it, and when it is to be filled again."""
+class _Slot:
+    """One of the numbered processes: the one that runs now, and when the next one is to be started."""
 
     running: _Running | None = None
     start_at: float | None = None
@@ -134,9 +134,9 @@ class Supervisor:
     on_stop: Callable[[], None] = lambda: None
     on_end: Callable[[int], None] = lambda _: None
     on_figure: Callable[[Any], None] = lambda _: None
-    _places: dict[int, _Place] = field(init=False)
+    _slots: dict[int, _Slot] = field(init=False)
     _alive: list[_Running] = field(init=False, default_factory=list[_Running])
-    # Places that are yet to be renewed, and the process that is to replace the one of the first of them.
+    # Slots that are yet to be renewed, and the process that is to replace the one of the first of them.
     _to_renew: list[int] = field(init=False, default_factory=list[int])
     _successor: _Running | None = field(init=False, default=None)
     # Whether any process was ready, and whether that was reported.
@@ -149,22 +149,22 @@ class Supervisor:
     _error: MunimentError | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._places = {number: _Place() for number in range(1, self.count + 1)}
+        self._slots = {number: _Slot() for number in range(1, self.count + 1)}
 
     def run(self) -> int:
         """Run until a signal, or until no process stays; raises the error that kept the processes from starting."""
         had_terminal = _has_terminal()
         with _received_signals() as signals:
             try:
-                self._places[1].start_at = time.monotonic()
+                self._slots[1].start_at = time.monotonic()
                 while not self._is_stopping or self._alive:
                     self._start_due()
                     self._wait(signals)
                     for number in _pending(signals):
                         self._on_signal(number, had_terminal)
-                    self._hear()
-                    self._bury()
-                    self._hand_over_work()
+                    self._read_messages()
+                    self._remove_ended()
+                    self._assign_jobs()
                     self._kill_overdue()
             finally:
                 for one in self._alive:
@@ -178,7 +178,7 @@ class Supervisor:
 
     def _wait(self, signals: socket) -> None:
         now = time.monotonic()
-        moments = [place.start_at for place in self._places.values() if place.start_at is not None]
+        moments = [slot.start_at for slot in self._slots.values() if slot.start_at is not None]
         moments += [self._kill_at] if self._kill_at is not None else []
         pause = min([moment - now for moment in moments] + [ALIVE_EVERY])
         connections = [one.connection for one in self._alive if not one.connection.closed]
@@ -188,7 +188,7 @@ class Supervisor:
         if number == signal.SIGHUP and not (had_terminal and not _has_terminal()):
             if not self._is_stopping:
                 log.info("renewing the processes")
-                self._to_renew = list(self._places)
+                self._to_renew = list(self._slots)
         elif not self._is_stopping:
             self._stop()
         else:
@@ -197,7 +197,7 @@ class Supervisor:
             for one in self._alive:
                 one.terminate()
 
-    def _hear(self) -> None:
+    def _read_messages(self) -> None:
         for one in self._alive:
             try:
                 while not one.connection.closed and one.connection.poll():
@@ -206,9 +206,9 @@ class Supervisor:
                 one.connection.close()
 
     def _on_message(self, one: _Running, message: object) -> None:
-        one.heard_at = time.monotonic()
+        one.last_message_at = time.monotonic()
         if message == "ready":
-            one.ready_at, self._has_started = one.heard_at, True
+            one.ready_at, self._has_started = one.last_message_at, True
             if one is self._successor:
                 self._replace(one)
         elif isinstance(message, MunimentError):
@@ -218,18 +218,18 @@ class Supervisor:
         self._report_once()
 
     def _replace(self, successor: _Running) -> None:
-        """Give a new process the place of the old one, which finishes its requests."""
-        place = self._places[successor.number]
+        """Put a new process in the slot of the old one, which finishes its requests."""
+        slot = self._slots[successor.number]
         self._successor = None
         self._to_renew.remove(successor.number)
-        if place.running is not None:
-            place.running.is_ending = True
-            place.running.tell("retire")
-        place.running, place.start_at = successor, None
+        if slot.running is not None:
+            slot.running.is_ending = True
+            slot.running.send("retire")
+        slot.running, slot.start_at = successor, None
 
-    def _bury(self) -> None:
+    def _remove_ended(self) -> None:
         for one in [one for one in self._alive if one.process.exitcode is not None]:
-            self._hear()
+            self._read_messages()
             one.process.join()
             one.connection.close()
             self._alive.remove(one)
@@ -237,19 +237,19 @@ class Supervisor:
             if one is self._successor:
                 self._successor = None
                 self._to_renew = []
-                place = self._places[one.number]
+                slot = self._slots[one.number]
                 # The old one may have died meanwhile.
-                place.start_at = time.monotonic() if place.running is None else None
+                slot.start_at = time.monotonic() if slot.running is None else None
                 log.error("a new process ended before it was ready (%s): the old ones stay%s", one.end(), _why(one))
             elif not one.is_ending and not self._is_stopping:
                 self._on_death(one)
             one.process.close()
 
     def _on_death(self, one: _Running) -> None:
-        place, now = self._places[one.number], time.monotonic()
-        place.running = None
+        slot, now = self._slots[one.number], time.monotonic()
+        slot.running = None
         is_quick = one.ready_at is None or now - one.ready_at < SETTLED_SECONDS
-        place.quick_deaths = place.quick_deaths + 1 if is_quick else 0
+        slot.quick_deaths = slot.quick_deaths + 1 if is_quick else 0
         self._quick_deaths = self._quick_deaths + 1 if is_quick and not self._has_settled(now) else 0
         if not self._has_started:
             self._give_up(one)
@@ -257,9 +257,9 @@ class Supervisor:
             log.error("%d processes ended at once, the last one %s: giving up", self._quick_deaths, one.end())
             self._give_up(one)
         else:
-            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (place.quick_deaths - 2)) if place.quick_deaths > 1 else 0.0
+            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (slot.quick_deaths - 2)) if slot.quick_deaths > 1 else 0.0
             if self._successor is None or self._successor.number != one.number:
-                place.start_at = now + pause
+                slot.start_at = now + pause
             log.error("process %d ended (%s), to be replaced in %g s%s", one.number, one.end(), pause, _why(one))
             self._report_once()
 
@@ -277,9 +277,9 @@ class Supervisor:
         if self._is_stopping:
             return
         now = time.monotonic()
-        for number, place in self._places.items():
-            if place.start_at is not None and place.start_at <= now:
-                place.running, place.start_at = self._start(number), None
+        for number, slot in self._slots.items():
+            if slot.start_at is not None and slot.start_at <= now:
+                slot.running, slot.start_at = self._start(number), None
         if self._to_renew and self._successor is None and self._is_reported:
             self._successor = self._start(self._to_renew[0])
 
@@ -301,18 +301,18 @@ class Supervisor:
 
     def _report_once(self) -> None:
         """Start the others once the first is ready; report once none of them is still in its first start."""
-        first = self._places[1].running
+        first = self._slots[1].running
         if self._is_reported or self._is_stopping or first is None or first.ready_at is None:
             return
-        others = [place for number, place in self._places.items() if number != 1]
-        for place in others:
-            if place.running is None and place.start_at is None:
-                place.start_at = time.monotonic()
-        if all(place.quick_deaths or (place.running and place.running.ready_at) for place in others):
+        others = [slot for number, slot in self._slots.items() if number != 1]
+        for slot in others:
+            if slot.running is None and slot.start_at is None:
+                slot.start_at = time.monotonic()
+        if all(slot.quick_deaths or (slot.running and slot.running.ready_at) for slot in others):
             self._is_reported = True
             self.on_ready()
 
-    def _hand_over_work(self) -> None:
+    def _assign_jobs(self) -> None:
         """Have one process run the jobs, if none does; one that is ending still does until it is gone."""
         if not self.has_worker or self._is_stopping or any(one.works for one in self._alive):
             return
@@ -320,7 +320,7 @@ class Supervisor:
         if ready:
             # The newest: while processes are renewed the others are about to end.
             ready[-1].works = True
-            ready[-1].tell("work")
+            ready[-1].send("work")
 
     def _stop(self) -> None:
         self._is_stopping = True
@@ -333,7 +333,7 @@ class Supervisor:
     def _kill_overdue(self) -> None:
         now = time.monotonic()
         for one in self._alive:
-            is_silent = one.ready_at is not None and not one.is_ending and now - one.heard_at > SILENT_AFTER
+            is_silent = one.ready_at is not None and not one.is_ending and now - one.last_message_at > SILENT_AFTER
             if is_silent:
                 log.error("process %d does not respond and is killed", one.number)
             if is_silent or (self._kill_at is not None and now >= self._kill_at):

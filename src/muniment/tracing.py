@@ -35,7 +35,18 @@ class SpanAttributes:
                     self._span.set_attribute(f"muniment.{name}", value)
 
 
-_NO_SPAN = SpanAttributes(None)
+class _NoSpan(SpanAttributes):
+    """The span of a process that does not trace; one for all blocks."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> SpanAttributes:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+_NO_SPAN = _NoSpan(None)
 
 
 def span(name: str, **attributes: Attribute | None) -> AbstractContextManager[SpanAttributes]:
@@ -62,13 +73,18 @@ def with_span(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P,
     return wrap
 
 
-@contextmanager
 def _open(
     name: str, kind: SpanKind, headers: Mapping[bytes, bytes] | None, attributes: Mapping[str, Attribute | None]
-) -> Generator[SpanAttributes]:
+) -> AbstractContextManager[SpanAttributes]:
     if isinstance(trace.get_tracer_provider(), ProxyTracerProvider):
-        yield _NO_SPAN
-        return
+        return _NO_SPAN
+    return _traced(name, kind, headers, attributes)
+
+
+@contextmanager
+def _traced(
+    name: str, kind: SpanKind, headers: Mapping[bytes, bytes] | None, attributes: Mapping[str, Attribute | None]
+) -> Generator[SpanAttributes]:
     context = propagate.extract(_carrier(headers)) if headers is not None else None
     with _tracer.start_as_current_span(
         name, context, kind, record_exception=False, set_status_on_exception=False

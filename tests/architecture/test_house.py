@@ -54,8 +54,8 @@ RULES = {
     "recall/rules.py",
     "review/rules.py",
 }
-# Embedders that call a server or run a model.
-EMBEDDERS = "language/embedding/"
+# Embedders and readers, which call a server or run a model.
+EMBEDDERS = ("language/embedding/", "language/readers/")
 IO_AND_CHANCE = (
     "http",
     "psycopg",

@@ -30,3 +30,13 @@ def test_who_uses_a_part_does_not_wait_for_all_of_it() -> None:
         "sys.exit(any(name in sys.modules for name in ('numpy', 'psycopg', 'muniment.fabric')))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_blocking_fabric_imports_the_verbs_only_when_it_is_opened() -> None:
+    program = "import sys; from muniment import Fabric; sys.exit('muniment.fabric' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_verbs_are_imported_without_the_http_client_and_the_parser_of_json_paths() -> None:
+    program = "import sys, muniment.fabric; sys.exit('httpx2' in sys.modules or 'jsonpath' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -33,7 +33,7 @@ def steps(fabric: Fabric, people: People) -> list[Step]:
         ("activate", lambda _: activate(fabric, people.tenant_id, "acme@1.0.0"), ["pack_activated"]),
         (
             "retire",
-            lambda _: fabric.packs.retire(people.admin, "muniment.builtin@1.2.0", reason="old"),
+            lambda _: fabric.packs.retire(people.admin, "muniment.builtin@1.3.0", reason="old"),
             ["pack_retired"],
         ),
         ("capture", lambda _: fabric.capture(run, **MESSAGE), ["captured"]),
@@ -127,8 +127,8 @@ def test_what_fails_takes_no_number_and_writes_no_event(fabric: Fabric, people: 
         (lambda: fabric.retract(people.reviewer, "pm_0", reason="wrong"), NotFound),
         (lambda: fabric.consent.revoke(people.officer, "cns_0"), NotFound),
         (lambda: activate(fabric, people.tenant_id, "acme@9.9.9"), NotFound),
-        (lambda: activate(fabric, people.tenant_id, "muniment.builtin@1.2.0"), Conflict),
-        (lambda: fabric.packs.retire(people.admin, "muniment.builtin@1.2.0", reason="old"), Conflict),
+        (lambda: activate(fabric, people.tenant_id, "muniment.builtin@1.3.0"), Conflict),
+        (lambda: fabric.packs.retire(people.admin, "muniment.builtin@1.3.0", reason="old"), Conflict),
         (lambda: fabric.propose(people.run(), **FACT | {"entity": "?"}, classification="INTERNAL"), InvalidInput),  # type: ignore[arg-type]
     ]
     for call, error in failing:

@@ -258,7 +258,7 @@ def test_rows_that_were_listed_before_columns_were_added_still_match(
         promoted(fabric, people)
         assert versions() == {1}
     promoted(fabric, people, "x", predicate="other")
-    assert versions() == {1, 2}
+    assert versions() == {1, *(form.version for form in FORMS if form.version > 1)}
     assert fabric.verify(people.auditor).ok
     tamper("UPDATE memories SET valid_until = 'infinity' WHERE tenant_id = :tenant AND predicate = 'other'")
     assert {(one.kind, one.table) for one in fabric.verify(people.auditor).breaks} >= {("row_changed", "memories")}

@@ -8,12 +8,16 @@ from datetime import UTC, datetime
 import pytest
 from bench import beside, picture
 from bench.__main__ import PARTS, report
-from bench.furnish import WORDS
+from bench.furnish import WORDS, furnish
 from bench.locomo import Conversation, Question, Turn
 from bench.measure import at_least, at_most
 from bench.meter import Cost, Meter, in_runs, median
+from bench.writer import PACK
 
-from muniment.testing import TestServer
+from muniment import AsyncFabric
+from muniment.pack import load_pack
+from muniment.testing import People, TestServer
+from muniment.testing.database import MASTER_KEYS
 
 # These need data and other programs, or take long: they are run by hand with --quick.
 BY_HAND = {"beside", "first_start", "cli_start", "console", "replaying"}
@@ -24,6 +28,29 @@ def test_a_part_runs_and_states_the_scope_of_each_figure(server: TestServer, nam
     found = asyncio.run(PARTS[name](server, True))
     assert found
     assert all(one.scope for one in found)
+
+
+def test_an_index_over_furnished_memories_is_brought_up_to_date_and_not_read_again(server: TestServer) -> None:
+    database, people, pack = server.clone(), People("tenant_0"), load_pack(PACK)
+    run = people.run(None, intent_id="support.orders.change")
+
+    async def recall_beside_promotions() -> tuple[int, int]:
+        await furnish(server, database, tenants=1, per_tenant=50, users=0, vectors=True, terms=True, pack=pack)
+        async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS, pack=pack) as fabric:
+            await fabric.recall(run, WORDS[0])
+            for word in WORDS[:3]:
+                item = {"kind": "statement", "text": f"{word} and more", "classification": "INTERNAL", "user_id": None}
+                await fabric.capture_many(people.service, [item])
+                done = await fabric.consolidate("tenant_0")
+                if done.proposals and not done.promoted:
+                    await fabric.queue.approve_many(people.reviewer, done.proposals)
+                ids = [record.id for record in (await fabric.recall(run, word)).all_records]
+                assert len(ids) == len(set(ids))
+            counts = fabric._context.scopes.counts
+            assert counts.refreshed == 3
+            return counts.built, counts.mismatched
+
+    assert asyncio.run(recall_beside_promotions()) == (1, 0)
 
 
 def test_beside_peers_our_recalls_return_what_was_asked_for_alone(server: TestServer) -> None:

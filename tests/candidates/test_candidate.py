@@ -209,6 +209,7 @@ def test_a_refusal_keeps_which_capture_gate_reason_and_time_and_nothing_of_its_c
         "reason",
         "at",
         "rejection",
+        "language",
     }
     assert canary not in str(found)
     assert kept == (0, 0)

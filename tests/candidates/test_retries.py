@@ -11,6 +11,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.candidates.model_server import Server, answer, says, url
+from tests.conftest import Connect
 from tests.stories import event_data, run_worker
 
 __all__ = ["url"]  # the model's server, as a fixture
@@ -136,3 +137,16 @@ def test_a_model_that_is_slow_or_gives_orders_changes_nothing_but_parks_or_passe
         capture(asking, people, "customer:c_3")
         done = asking.consolidate(people.tenant_id)
         assert (done.captures, done.proposals, done.failed) == (1, (), ())
+
+
+@pytest.mark.rule("CAN-3")
+def test_an_entry_whose_capture_is_gone_holds_up_no_other(
+    fabric: Fabric, people: People, as_role: Connect, clock: FakeClock
+) -> None:
+    first = fabric.capture(people.run(), kind="statement", text="Parcels leave at noon.", classification="INTERNAL")
+    as_role("writer").execute(
+        "INSERT INTO muniment.retries (tenant_id, capture_id, seq, holder, tries, next_at) VALUES (%s, 'cap_gone', %s, '*', 1, %s)",
+        [people.tenant_id, first.seq, clock()],
+    )
+    assert fabric.consolidate(people.tenant_id).captures == 1
+    assert fabric.consolidate(people.tenant_id).captures == 0

@@ -88,20 +88,20 @@ def test_every_circumstance_is_recorded_with_author_pack_and_ontology(
         receipt.captured_at,
     )
     assert (row["author"], row["source"], row["kind"]) == ("importer", "system", "message")
-    assert (row["pack"], row["ontology_version"]) == ("muniment.builtin@1.2.0", "1.0.0")
+    assert (row["pack"], row["ontology_version"]) == ("muniment.builtin@1.3.0", "1.0.0")
     assert row["captured_at"] == clock.now
 
 
 @pytest.mark.rule("CAP-3", "PAC-4")
 def test_a_capture_is_under_the_pack_in_force_whatever_its_run_pins(fabric: Fabric, people: People, rows: Any) -> None:
-    listed = acme("2.0.0", ontology_version='"3.1.0"', may_pin="[muniment.builtin@1.2.0, acme@1.0.0]")
+    listed = acme("2.0.0", ontology_version='"3.1.0"', may_pin="[muniment.builtin@1.3.0, acme@1.0.0]")
     register(fabric, people.tenant_id, acme("1.0.0", ontology_version='"9.0.0"'))
     fabric.capture(people.run(), **MESSAGE)
     put_in_force(fabric, people.tenant_id, listed)
-    for pack in (None, "acme@2.0.0", "acme@1.0.0", "muniment.builtin@1.2.0"):
+    for pack in (None, "acme@2.0.0", "acme@1.0.0", "muniment.builtin@1.3.0"):
         fabric.capture(people.run(pack=pack), **MESSAGE)
     assert [(row["pack"], row["ontology_version"]) for row in rows("captures")] == [
-        ("muniment.builtin@1.2.0", "1.0.0"),
+        ("muniment.builtin@1.3.0", "1.0.0"),
         *[("acme@2.0.0", "3.1.0")] * 4,
     ]
 

@@ -171,7 +171,7 @@ def test_before_an_activation_the_page_shows_what_differs_what_is_loosened_and_o
     register(http_server.local, people.tenant_id, acme("1.1.0", STRICT))
     page = admin.get("packs/acme@1.0.0/activate")
     said = words(page)
-    assert "In force now muniment.builtin@1.2.0" in said
+    assert "In force now muniment.builtin@1.3.0" in said
     assert "1 will go through the gates again before any verdict" in said
     assert 'data-change="memory_layer.promotion_thresholds.confidence_floor"' in page
     assert "confidence_floor changed 0.3 0.1" in said

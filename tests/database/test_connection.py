@@ -2,18 +2,26 @@
 
 import asyncio
 import functools
+import os
+import select
+import socket
+import tempfile
+import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import psycopg
 import pytest
+import uvloop
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
-from muniment import Fabric
+from muniment import AsyncFabric, Fabric
 from muniment.database import connection as connections
+from muniment.database import notices
 from muniment.database.address import Address
 from muniment.database.connection import Command, Connection
 from muniment.database.statements import Statement
@@ -26,6 +34,9 @@ PARAMETER = Statement("parameter", "SELECT $1::text AS word")
 FAILS = Statement("fails", "SELECT 1 / $1::int AS never")
 MADE = Statement("made", "CREATE TEMP TABLE made (n int) ON COMMIT DROP", planned_once=False)
 INSERTED = Statement("inserted", "INSERT INTO made SELECT generate_series(1, $1::int)", planned_once=False)
+
+
+PLANS = Statement("plans", "SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements")
 
 
 @asynccontextmanager
@@ -62,6 +73,31 @@ async def test_each_statement_has_its_own_reply(server: TestServer) -> None:
         assert [reply.changed for reply in replies] == [0, 0, 3, 1, 1, 0]
         assert [reply.rows for reply in replies[3:5]] == [[{"word": "tea"}], [{"word": None}]]
         assert connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+
+@pytest.mark.rule("ISO-3")
+@in_a_loop
+async def test_other_tasks_run_between_the_parts_of_a_long_batch(server: TestServer) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def parts() -> Iterator[Command]:
+        for _ in range(5):
+            seen.append(turns)
+            yield PARAMETER, ["tea"]
+
+    seen: list[int] = []
+    async with connected(server) as connection:
+        task = asyncio.create_task(others())
+        replies = await connection.exchange(parts())
+        task.cancel()
+    assert [reply.rows for reply in replies] == [[{"word": "tea"}]] * 5
+    assert seen == sorted(set(seen)), "after each part the others had a turn"
 
 
 @in_a_loop
@@ -197,6 +233,100 @@ async def test_a_connection_that_the_server_closed_is_known_without_a_round_trip
             await connection.exchange([plain("SELECT 1")])
 
 
+def die_before_reading(folder: Path) -> threading.Thread:
+    """A server that lets one client in, and ends when its first request arrives, without reading it."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(folder / ".s.PGSQL.5432"))
+    listening.listen()
+
+    def message(kind: bytes, content: bytes) -> bytes:
+        return kind + (len(content) + 4).to_bytes(4, "big") + content
+
+    def serve() -> None:
+        with listening, listening.accept()[0] as client:
+            client.recv(8192)
+            client.sendall(message(b"R", bytes(4)) + message(b"S", b"client_encoding\0UTF8\0") + message(b"Z", b"I"))
+            select.select([client], [], [])
+            client.sendall(message(b"E", b"SFATAL\0C57P01\0Mthe server ends\0\0"))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread
+
+
+@pytest.mark.rule("ERR-6")
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_a_server_that_ends_before_it_reads_a_request_is_an_operational_error(
+    run: Callable[[Coroutine[Any, Any, None]], None],
+) -> None:
+    async def ask(folder: Path) -> None:
+        async with await Connection.connect(host=str(folder), user="nobody", autocommit=True) as connection:
+            async with asyncio.timeout(10):
+                with pytest.raises(psycopg.OperationalError):
+                    await connection.exchange([plain("SELECT 1")])
+
+    with tempfile.TemporaryDirectory() as folder:
+        serving = die_before_reading(Path(folder))
+        run(ask(Path(folder)))
+        serving.join()
+
+
+class Reading:
+    """libpq's connection; calls `ended` in the step of the event loop in which it reports the end of the stream."""
+
+    def __init__(self, pgconn: Any, ended: Callable[[], None]) -> None:
+        self._pgconn, self._ended = pgconn, ended
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pgconn, name)
+
+    def consume_input(self) -> None:
+        try:
+            self._pgconn.consume_input()
+        except psycopg.OperationalError:
+            self._ended()
+            raise
+
+
+@pytest.mark.rule("ERR-6")
+@pytest.mark.parametrize("waits_for", ["an answer", "a notice"])
+@in_a_loop
+async def test_the_socket_of_a_server_that_ended_is_free_for_the_next_connection_at_once(
+    server: TestServer, waits_for: str
+) -> None:
+    loop, heard = asyncio.get_running_loop(), asyncio.Event()
+    ours, theirs = socket.socketpair()
+    async with connected(server) as connection, connected(server) as other:
+        number, pid = connection.pgconn.socket, connection.pgconn.backend_pid
+
+        def take_number() -> None:
+            os.dup2(ours.fileno(), number)
+            loop.add_reader(number, heard.set)
+            theirs.send(b".")
+
+        # Before the task that waits goes on.
+        connection.pgconn = cast("Any", Reading(connection.pgconn, lambda: loop.call_soon(take_number)))
+        if waits_for == "an answer":
+            waiting = asyncio.create_task(_fails(connection))
+            await _until(other, pid, active=True)
+        else:
+            waiting = asyncio.create_task(notices.read_until_lost(connection, lambda _: None))
+            await asyncio.sleep(0)
+        await other.exchange([plain(f"SELECT pg_terminate_backend({pid})")])
+        await waiting
+        async with asyncio.timeout(10):
+            await heard.wait()
+        loop.remove_reader(number)
+    os.close(number)
+    ours.close()
+    theirs.close()
+
+
+async def _fails(connection: Connection) -> None:
+    with pytest.raises(psycopg.OperationalError):
+        await connection.exchange([plain("SELECT pg_sleep(60)")])
+
+
 @in_a_loop
 async def test_a_server_that_ends_in_the_middle_is_an_operational_error(server: TestServer) -> None:
     async with connected(server) as connection, connected(server) as other:
@@ -291,3 +421,16 @@ def test_any_tenant_is_quoted_as_itself_whatever_encoding_others_use(
 
     with psycopg.connect(server.conninfo, client_encoding="gbk"):
         assert asyncio.run(read()) == tenant
+
+
+@in_a_loop
+async def test_the_key_of_a_captures_holder_is_read_by_one_plan_for_all(server: TestServer, database: str) -> None:
+    people = People("one-plan")
+    async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
+        for number in range(9):
+            await fabric.capture(people.service, kind="statement", text=f"Parcel {number}.", classification="INTERNAL")
+        async with fabric._context.transaction(people.tenant_id, "writer") as tx:
+            (reply,) = await tx.connection.exchange([(PLANS, [])])
+    (found,) = [row for row in reply.rows if "FROM subjects" in row["statement"] and "FOR SHARE" in row["statement"]]
+    # The first capture of a holder also makes its key, in a transaction of its own.
+    assert found["generic_plans"] >= 8 and found["custom_plans"] <= 2

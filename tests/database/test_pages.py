@@ -127,7 +127,7 @@ def test_the_activations_come_in_pages_by_their_number(fabric: Fabric, people: P
     while page := fabric.packs.activations(people.auditor, limit=2, after=read[-1].seq if read else None):
         assert len(page) <= 2
         read += page
-    assert [one.pack for one in read] == [*refs[::-1], "muniment.builtin@1.2.0"]
+    assert [one.pack for one in read] == [*refs[::-1], "muniment.builtin@1.3.0"]
     assert read == fabric.packs.activations(people.auditor)
     assert fabric.packs.activations(people.auditor, after=0) == []
 

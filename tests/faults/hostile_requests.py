@@ -89,7 +89,7 @@ def hostile_bodies() -> Iterator[HostileRequest]:
         "spaces": HEAD + "a: " + "x " * (MEGABYTE // 2 - 100),
     }
     for name, text in packs.items():
-        body = json.dumps({"one": "muniment.builtin@1.2.0", "other": text}).encode()
+        body = json.dumps({"one": "muniment.builtin@1.3.0", "other": text}).encode()
         yield HostileRequest(f"a pack of {name}", "/v1/packs/compare", "auditor", body)
     form = "application/x-www-form-urlencoded"
     for path in ("/console/signin", "/console/packs", "/console/queue/approve"):

@@ -50,6 +50,28 @@ def test_a_server_starts_in_a_missing_folder_and_goes_with_its_last_lease(new_ho
     assert modes_above(new_home) == above  # nothing was opened for it
 
 
+def test_a_server_that_starts_while_a_block_runs_goes_on_with_the_lease_of_the_block(new_home: Path) -> None:
+    with embedded.starting(new_home):
+        eventually(lambda: embedded.is_running(new_home))
+        lease = embedded.acquire(new_home)
+        pid = postmaster(new_home)
+    assert postmaster(new_home) == pid
+    lease.release()
+    assert not embedded.is_running(new_home)
+
+
+def test_a_server_that_starts_while_a_block_fails_is_stopped_again(new_home: Path) -> None:
+    with pytest.raises(KeyError), embedded.starting(new_home):
+        raise KeyError("not found")
+    assert not embedded.is_running(new_home)
+
+
+def test_a_server_that_cannot_start_while_a_block_runs_is_reported_by_the_lease_of_the_block(new_home: Path) -> None:
+    new_home.write_text("no folder")
+    with pytest.raises(StorageUnavailable, match="cannot keep a database"), embedded.starting(new_home):
+        embedded.acquire(new_home)
+
+
 def test_processes_share_one_server_which_outlives_the_one_that_started_it(home: Path) -> None:
     first = client(home)
     conninfo_of(first)

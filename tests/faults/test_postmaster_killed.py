@@ -120,7 +120,7 @@ def worker(home: Path, process: Process) -> Generator[None]:
 
 def next_server(home: Path, killed: set[int], *, ready: bool) -> int | None:
     """Another server than those, once it has begun, or once it is ready."""
-    with suppress(FileNotFoundError, ValueError, IndexError):
+    with suppress(FileNotFoundError, ProcessLookupError, ValueError, IndexError):
         lines = (home / "data" / "postmaster.pid").read_text().split("\n")
         pid = int(lines[0])
         command = Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -26,7 +26,7 @@ from tests.stories import CONSENT, KEY, promoted, proposed
 
 RUN: dict[str, Any] = {"run_id": "run_1", "user_id": "cust_1"}
 SUBJECT = "customer:cust_1"
-PACK = "muniment.builtin@1.2.0"
+PACK = "muniment.builtin@1.3.0"
 PROBLEM = "application/problem+json"
 # The only ones without a credential.
 OPEN = ("/healthz", "/readyz", "/metrics", "/docs", "/openapi.json")

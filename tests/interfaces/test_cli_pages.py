@@ -55,7 +55,7 @@ def test_a_list_that_is_cut_says_how_to_go_on(terminal: Terminal, tmp_path: Path
 def test_the_history_of_packs_in_force_comes_in_pages(terminal: Terminal, tmp_path: Path) -> None:
     refs = [_in_force(terminal, tmp_path, n) for n in range(1, 4)]
     whole = terminal.json("pack", "history")
-    assert [one["pack"] for one in whole] == [*refs[::-1], "muniment.builtin@1.2.0"]
+    assert [one["pack"] for one in whole] == [*refs[::-1], "muniment.builtin@1.3.0"]
     first = terminal("pack", "history", "--limit", 2)
     (hint,) = [line for line in first.err.splitlines() if line.startswith("there may be more: muniment ")]
     assert hint.endswith(f"--after {whole[1]['seq']}")

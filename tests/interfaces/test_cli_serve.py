@@ -126,7 +126,7 @@ def test_with_activate_it_puts_its_pack_file_in_force_but_not_where_that_takes_t
         with _serving(home, "--port", 0, *stricter, "--no-worker") as (process, _):
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
-        assert terminal.json("pack", "in-force")["pack"] == "muniment.builtin@1.2.0"
+        assert terminal.json("pack", "in-force")["pack"] == "muniment.builtin@1.3.0"
         with _serving(home, "--port", 0, *stricter, "--no-worker", "--activate") as (process, _):
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0

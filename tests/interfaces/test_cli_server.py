@@ -132,7 +132,7 @@ def _story(say: SAYS, folder: Path) -> Iterator[Any]:
     yield say("ada", "pack", "activate", "acme@1.0.0", "--reason", "it is time")
     yield say("ada", "pack", "in-force")
     yield say("ada", "pack", "show")
-    yield say("ada", "pack", "retire", "muniment.builtin@1.2.0", "--reason", "old")
+    yield say("ada", "pack", "retire", "muniment.builtin@1.3.0", "--reason", "old")
     yield say("ada", "pack", "history", "--limit", 5)
     yield say("ada", "work")
     yield say("ada", "work", "parked", "--limit", 5)

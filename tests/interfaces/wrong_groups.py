@@ -272,21 +272,21 @@ GROUPS: dict[str, Call] = {
             ]
         },
     ),
-    "packs.get": Call("auditor", {"ref": "muniment.builtin@1.2.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
+    "packs.get": Call("auditor", {"ref": "muniment.builtin@1.3.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
     "packs.list": Call("auditor", {}, {"limit": [*COUNTS, 1001, None], "after": [*NAMES, "acme@9.9.9"]}),
     "packs.activate": Call(
         "admin",
-        {"ref": "muniment.builtin@1.2.0", "reason": "it is time"},
+        {"ref": "muniment.builtin@1.3.0", "reason": "it is time"},
         {
             "ref": [*IDS, "acme", "acme@9.9.9"],
             "reason": [*NOTES, "x" * 501, "for jane.doe@example.com", None],
             "expected": NAMES,
         },
     ),
-    "packs.plan_activation": Call("auditor", {"ref": "muniment.builtin@1.2.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
+    "packs.plan_activation": Call("auditor", {"ref": "muniment.builtin@1.3.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
     "packs.retire": Call(
         "admin",
-        {"ref": "muniment.builtin@1.2.0", "reason": "old"},
+        {"ref": "muniment.builtin@1.3.0", "reason": "old"},
         {
             "ref": [*IDS, "acme", "acme@9.9.9"],
             "reason": [*NOTES, "x" * 501, "for jane.doe@example.com", None],
@@ -296,12 +296,12 @@ GROUPS: dict[str, Call] = {
     "packs.activations": Call("auditor", {}, {"limit": [*COUNTS, 1001, None], "after": COUNTS[1:]}),
     "packs.compare": Call(
         "auditor",
-        {"one": "muniment.builtin@1.2.0", "other": "muniment.builtin@1.2.0"},
+        {"one": "muniment.builtin@1.3.0", "other": "muniment.builtin@1.3.0"},
         {"one": [None, 5, b"x", {}, "acme@9.9.9"], "other": [None, 5, b"x", {}, "acme@9.9.9"]},
     ),
     "packs.backtest": Call(
         "auditor",
-        {"pack": "muniment.builtin@1.2.0"},
+        {"pack": "muniment.builtin@1.3.0"},
         {
             "pack": [None, 5, b"x", {}, "acme@9.9.9"],
             "against": [*IDS[:-1], "acme", "acme@9.9.9"],
@@ -314,7 +314,7 @@ GROUPS: dict[str, Call] = {
     ),
     "packs.backfill": Call(
         "reviewer",
-        {"ref": "muniment.builtin@1.2.0"},
+        {"ref": "muniment.builtin@1.3.0"},
         {"ref": [*IDS, "acme", "acme@9.9.9"], "dry_run": [5, "yes", None, [], {}]},
     ),
     "packs.backfills": Call("auditor", {}, {"limit": [*COUNTS, 1001, None], "after": [*NAMES, "bkf_0"]}),

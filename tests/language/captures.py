@@ -25,7 +25,7 @@ def capture(text: str | None = None, payload: Any = None, *, refs: Sequence[str]
         "subject": "customer:7",
         "observed_at": AT,
         "captured_at": AT,
-        "pack": "muniment.builtin@1.2.0",
+        "pack": "muniment.builtin@1.3.0",
         "ontology_version": "1.0.0",
         "content": Content(text=text, payload=payload, evidence_refs=tuple(refs)),
     }

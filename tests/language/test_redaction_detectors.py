@@ -46,6 +46,11 @@ HITS: dict[str, list[tuple[str, str]]] = {
         ("my card number 630495060000 was stolen", "630495060000"),
         ("meine Kreditkarte 4222222222222", "4222222222222"),
         ("cc 0604 1234 5678 9015", "0604 1234 5678 9015"),
+        ("card_number=4222222222222", "4222222222222"),
+        ('"creditCard": "630495060000"', "630495060000"),
+        ("630495060000 exp 12/27 cvv 123", "630495060000"),
+        ("tarjeta 5018  0000  0000  0009", "5018  0000  0000  0009"),
+        ("order,card\n77,630495060000", "630495060000"),
         # disguises
         ("４１１１１１１１１１１１１１１１", "４１１１１１１１１１１１１１１１"),
         ("4111\u200b1111\u200b1111\u200b1111", "4111\u200b1111\u200b1111\u200b1111"),
@@ -78,6 +83,39 @@ HITS: dict[str, list[tuple[str, str]]] = {
         ("my number is 467 3395", "467 3395"),
         ("Phone:\n9472 7916", "9472 7916"),
         ("416 60 039 office", "416 60 039"),
+        # in one piece, after words to call somebody
+        ("dial 88213344 to cancel", "88213344"),
+        ("please call me on 2302661", "2302661"),
+        ("text the office 916264262", "916264262"),
+        ("reach 22446176 for help", "22446176"),
+        ("reach Ann Lee at 22446176", "22446176"),
+        ("They're not answering at 9493 7477", "9493 7477"),
+        ("you can call 33 93 31", "33 93 31"),
+        ("erreichbar unter 66950763", "66950763"),
+        ("callback number: 735231278", "735231278"),
+        ("contact no 109124451", "109124451"),
+        ("support line 78493 57074", "78493 57074"),
+        ('{"phoneNumber": "8180725631"}', "8180725631"),
+        ("the phone on record is 467 3395", "467 3395"),
+        ("Your order is here. Ann 73 652543 ann@example.org", "73 652543"),
+        ("the new number is 287-649-4133", "287-649-4133"),
+        # other groupings and mixed separators
+        ("reception (108)795-1050", "(108)795-1050"),
+        ("messages to 08/47/80/68/06", "08/47/80/68/06"),
+        ("phone +420-662-905/588", "+420-662-905/588"),
+        ("T: 604/798 8340", "604/798 8340"),
+        # a label or an extension right behind it
+        ("541-714-1388cell", "541-714-1388"),
+        ("Poland 97724\n51-16-34-25-Office", "51-16-34-25"),
+        ("37326951550-Fax", "37326951550"),
+        ("467 3395 x12 office", "467 3395 x12"),
+        ("tel 5417141388;ext=22", "5417141388;ext=22"),
+        # cells of tables
+        ("name,phone,order\nAnn,88213344,20944113", "88213344"),
+        ("order;birthday;cell\n77213344;2 May 1980;031 099 673", "031 099 673"),
+        ("|mobile|order|\n|88213344|20944113|", "88213344"),
+        ("Ann | 696-802 85 22 | ann@example.org", "696-802 85 22"),
+        ("Karachi,16,+45 54 50 56 42,Ann", "+45 54 50 56 42"),
         ("Fax: 9498777106", "9498777106"),
         ("(07) 5331 0577", "(07) 5331 0577"),
         ("+４４ 20 7946 0958", "+４４ 20 7946 0958"),
@@ -143,6 +181,11 @@ HITS: dict[str, list[tuple[str, str]]] = {
         ("His social security number is 531-21-7351", "531-21-7351"),
         ("531 21 7351", "531 21 7351"),
         ("SSN 531217351", "531217351"),
+        ("SSN: 531.21.7351", "531.21.7351"),
+        ("my social is 953-21-7351", "953-21-7351"),
+        ('{"social_security_number": "531217351"}', "531217351"),
+        ("ssn|order\n531217351|531217352", "531217351"),
+        ("SSN 531-21-7351, order 531217352", "531-21-7351"),
         ("ITIN 912-90-3456", "912-90-3456"),
         ("NINO AB 12 34 56 C", "AB 12 34 56 C"),
         ("ab123456c", "ab123456c"),
@@ -167,6 +210,7 @@ HITS: dict[str, list[tuple[str, str]]] = {
         ("National ID number 8001015009087", "8001015009087"),
     ],
     "date_of_birth": [
+        ("Ann Lee (b. 18/08/1968)", "18/08/1968"),
         ("born on 12 March 1985 in Oslo", "12 March 1985"),
         ("DOB: 1985-03-12", "1985-03-12"),
         ("DOB 03/12/85", "03/12/85"),
@@ -200,6 +244,12 @@ NEAR_MISSES: dict[str, list[str]] = {
         "uuid 550e8400-e29b-41d4-a716-446655440000",
         "0000000000000000",
         "5018000000000009",  # a rare issuer, and not in groups
+        "tracking 4111111111111111",
+        "IT83 D302 3698 8986 1182 0066 584",  # within an account
+        '"parcel": "4111111111111111"',
+        "Sendungsnummer 4111111111111111",
+        "no card, SSN 531-21-7351, voucher 630495060000",
+        "card,order\n12,630495060000",
         "a4111111111111111",
         "[EMAIL] 4111 1111",
         "4111,1111,1111,1111,5555",  # out of a longer row
@@ -226,6 +276,23 @@ NEAR_MISSES: dict[str, list[str]] = {
         "20240504123000",
         "tracking 9472 7916",
         "between 2019 - 2020",
+        # the words belong to another number
+        "mobile: yes, order id: 88213344",
+        "Tel. [PHONE], order 88213344",
+        "MRN 04392663",
+        "provider=86-5998383 tel=",
+        "NPI 1902331624",
+        "Kundennummer 030 901820",
+        "device_id: 0170 1234567",
+        "call log 5417141388",
+        "call about claim 900524604",
+        "API call 88213344 failed",
+        "we want to reach 22446176 in May",
+        "ssn=009 87 1744",
+        "Wesley Lind (027.15.7575)",
+        "on Jul 18 2034. 97 x 4 = 388",
+        "we met on 12 05 24",
+        "ref,amount\n88213344,12",
         "17151 2450 Crown Street",
         "ISBN 978-3-16-148410-0",
         "ORD-541-714-1388",
@@ -288,6 +355,10 @@ NEAR_MISSES: dict[str, list[str]] = {
         "-----BEGIN PUBLIC KEY-----",
     ],
     "national_id": [
+        "order 531-21-7351",
+        "account number 531-21-7351",
+        "Suite 680 36 4022 Oakridge Lane",
+        "part no. 531-21-7351",
         "000-12-3456",
         "666-12-3456",
         "531-00-7351",
@@ -325,6 +396,21 @@ NEAR_MISSES: dict[str, list[str]] = {
 )
 def test_a_detector_finds_exactly_the_value(detector: str, text: str, expected: str) -> None:
     assert found(text, detector) == [expected]
+
+
+@pytest.mark.rule("RED-2")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("phone 467 3395 or 467 3396", ["467 3395", "467 3396"]),
+        ("tel 467 3395 x12, 467 3396", ["467 3395 x12", "467 3396"]),
+        ("phone 467 3395, size 4673396", ["467 3395"]),
+        ("cell: 467 3395\nmember_no: 75-7165-09", ["467 3395"]),
+        ("phone,account\n46733951,46733952\n46733953,46733954", ["46733951", "46733953"]),
+    ],
+)
+def test_words_announce_the_numbers_of_their_list_or_column_and_no_others(text: str, expected: list[str]) -> None:
+    assert found(text, "phone") == expected
 
 
 @pytest.mark.rule("RED-2")

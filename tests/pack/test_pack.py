@@ -33,11 +33,11 @@ def said_of(text: str) -> dict[str, str]:
 
 @pytest.mark.rule("PAC-2")
 def test_the_built_in_pack_writes_out_exactly_the_defaults_of_a_pack_that_says_nothing():
-    minimal = load_pack('pack_meta: {id: muniment.builtin, version: "1.2.0"}')
+    minimal = load_pack('pack_meta: {id: muniment.builtin, version: "1.3.0"}')
 
     assert builtin_pack().document() == minimal.document()
     assert builtin_pack() == minimal
-    assert builtin_pack().ref == "muniment.builtin@1.2.0"
+    assert builtin_pack().ref == "muniment.builtin@1.3.0"
 
 
 @pytest.mark.rule("PAC-2")

@@ -66,7 +66,7 @@ def test_an_agent_that_pins_a_laxer_version_writes_and_sees_no_more_than_the_pac
     for pack in (acme("0.1.0", LAX_MASKS), acme("0.2.0", NOT_SENSITIVE)):
         register(fabric, people.tenant_id, pack)
     narrow = "roles: {agent: {classifications_allowed: [PUBLIC, INTERNAL]}}"
-    put_in_force(fabric, people.tenant_id, acme("1.0.0", narrow, may_pin="[acme@0.1.0, muniment.builtin@1.2.0]"))
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", narrow, may_pin="[acme@0.1.0, muniment.builtin@1.3.0]"))
     # A version that the pack in force does not list is refused, for recall and compile alike.
     for verb in (fabric.recall, fabric.compile):
         with pytest.raises(PinRefused):
@@ -74,14 +74,14 @@ def test_an_agent_that_pins_a_laxer_version_writes_and_sees_no_more_than_the_pac
         with pytest.raises(PinRefused):
             verb(people.run(pack="acme@9.9.9"))
     # One that it lists widens nothing.
-    answer = fabric.recall(people.run(pack="muniment.builtin@1.2.0"))
+    answer = fabric.recall(people.run(pack="muniment.builtin@1.3.0"))
     assert [record.id for record in answer.all_records] == [visible]
-    assert answer.pack == "muniment.builtin@1.2.0"
+    assert answer.pack == "muniment.builtin@1.3.0"
     for asked in (visible, hidden):
-        seen = fabric.explain(people.auditor, memory_id=asked, run=people.run(pack="muniment.builtin@1.2.0"))
+        seen = fabric.explain(people.auditor, memory_id=asked, run=people.run(pack="muniment.builtin@1.3.0"))
         assert (seen.visibility == "visible") is (asked == visible)
     with pytest.raises(NotFound):
-        fabric.get(people.run(pack="muniment.builtin@1.2.0"), hidden)
+        fabric.get(people.run(pack="muniment.builtin@1.3.0"), hidden)
     # Writes are decided by the pack in force: the card number is masked.
     item = proposed(
         fabric, people.run(pack="acme@0.1.0"), **KEY, value="card 4111 1111 1111 1111", subject="customer:cust_1"
@@ -169,7 +169,7 @@ def test_a_proposal_that_the_pack_in_force_leaves_as_it_is_is_decided_under_that
     item = proposed(fabric, people.run(), **KEY, value="email")
     put_in_force(fabric, people.tenant_id, acme("1.0.0", "memory_layer: {recall_policy: {max_recalls: 4}}"))
     done = fabric.queue.approve(people.reviewer, item.proposal_id)
-    assert (done.proposal_id, done.status, done.pack) == (item.proposal_id, "promoted", "muniment.builtin@1.2.0")
+    assert (done.proposal_id, done.status, done.pack) == (item.proposal_id, "promoted", "muniment.builtin@1.3.0")
     assert done.memory_id is not None
     assert fabric.get(people.reviewer, done.memory_id).pack == "acme@1.0.0"
     assert done.verdicts[-1].pack == "acme@1.0.0"

@@ -39,7 +39,7 @@ def test_a_tenants_first_pack_is_put_in_force_with_its_first_write(fabric: Fabri
     promoted(fabric, people)
     first = fabric.packs.in_force(people.admin)
     assert (first.pack, first.by_kind, first.reason, first.previous_pack, first.second_person) == (
-        "muniment.builtin@1.2.0",
+        "muniment.builtin@1.3.0",
         "system",
         "first pack",
         None,
@@ -57,7 +57,7 @@ def test_a_draft_that_is_only_registered_decides_nothing(fabric: Fabric, people:
     clock.advance(days=30)
     assert run_job(fabric, "expire", people.tenant_id).counts["collected"] == 0
     assert fabric.trail(people.auditor, old).memory.value == "email"
-    assert in_force(fabric, people.tenant_id) == "muniment.builtin@1.2.0"
+    assert in_force(fabric, people.tenant_id) == "muniment.builtin@1.3.0"
 
 
 @pytest.mark.rule("PAC-5")
@@ -75,7 +75,7 @@ def test_an_activation_decides_calls_and_jobs_of_every_process_from_then_on(
         assert (refusal.gate, refusal.reason) == ("confidence", "confidence_below_floor")
     assert [one.pack for one in another_process.packs.activations(people.admin)] == [
         "acme@1.0.0",
-        "muniment.builtin@1.2.0",
+        "muniment.builtin@1.3.0",
     ]
 
 
@@ -90,8 +90,8 @@ def test_what_was_in_force_at_a_moment_can_be_asked(fabric: Fabric, people: Peop
     found = [
         fabric.packs.in_force(people.auditor, at=before + timedelta(minutes=minutes)).pack for minutes in (0, 61, 121)
     ]
-    assert found == ["muniment.builtin@1.2.0", "acme@1.0.0", "acme@1.1.0"]
-    assert fabric.packs.in_force(people.auditor, at=before - timedelta(days=400)).pack == "muniment.builtin@1.2.0"
+    assert found == ["muniment.builtin@1.3.0", "acme@1.0.0", "acme@1.1.0"]
+    assert fabric.packs.in_force(people.auditor, at=before - timedelta(days=400)).pack == "muniment.builtin@1.3.0"
 
 
 @pytest.mark.rule("PAC-5")
@@ -104,7 +104,7 @@ def test_a_pack_that_loosens_a_rule_takes_a_second_admin(fabric: Fabric, people:
     for name in ("ada", "Ada", "ADA"):
         with pytest.raises(SecondPersonRequired):
             fabric.packs.activate(admin(people.tenant_id, name), ref, reason="alone")
-    assert in_force(fabric, people.tenant_id) == "muniment.builtin@1.2.0"
+    assert in_force(fabric, people.tenant_id) == "muniment.builtin@1.3.0"
     made = activate(fabric, people.tenant_id, ref)
     assert made.second_person and made.loosens == plan.loosens
     denied = [event["code"] for event in event_data(fabric, people, "security")]
@@ -191,12 +191,12 @@ def test_a_retired_version_can_be_neither_activated_nor_pinned_and_the_one_in_fo
 ) -> None:
     memory_id = promoted(fabric, people)
     then = fabric.recall(people.run())
-    put_in_force(fabric, people.tenant_id, acme("1.0.0", may_pin="[acme@0.9.0, muniment.builtin@1.2.0]"))
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", may_pin="[acme@0.9.0, muniment.builtin@1.3.0]"))
     register(fabric, people.tenant_id, acme("0.9.0"))
     assert fabric.recall(people.run(pack="acme@0.9.0")).pack == "acme@0.9.0"
     with pytest.raises(Conflict):
         fabric.packs.retire(people.admin, "acme@1.0.0", reason="by mistake")
-    for ref in ("acme@0.9.0", "muniment.builtin@1.2.0"):
+    for ref in ("acme@0.9.0", "muniment.builtin@1.3.0"):
         fabric.packs.retire(people.admin, ref, reason="old")
         with pytest.raises(Conflict):
             fabric.packs.retire(people.admin, ref, reason="twice")
@@ -209,7 +209,7 @@ def test_a_retired_version_can_be_neither_activated_nor_pinned_and_the_one_in_fo
     assert fabric.explain(people.auditor, memory_id=memory_id, recall_id=then.recall_id).visibility == "visible"
     assert [event["pack"] for event in event_data(fabric, people, "pack_retired")] == [
         "acme@0.9.0",
-        "muniment.builtin@1.2.0",
+        "muniment.builtin@1.3.0",
     ]
     # No login takes a retirement back, nor retires the one in force.
     taken_back = as_role("writer").execute(

@@ -228,7 +228,7 @@ def plan(connection: Connection, people: People) -> str:
     assert not search.planned_once
     values: dict[str, Any] = {
         "tenant_id": people.tenant_id, "vector": str([1.0] * 256), "embedder": BUILTIN_EMBEDDER, "users": None,
-        "on_key": False, "about": None, "own": "customer:", "sensitive": [], "reach": 0.5, "count": 50, "seq": 10**9,
+        "on_key": False, "about": None, "own": ["customer"], "sensitive": [], "reach": 0.5, "count": 50, "seq": 10**9,
         "at": None, "now": "2027-01-01T00:00:00Z",
     }  # fmt: skip
     found = psycopg.RawCursor(connection).execute(f"EXPLAIN {search.sql}", search.arguments(values)).fetchall()

@@ -68,7 +68,8 @@ def test_vectors_and_words_of_a_block_are_in_memory_for_content_also_after_chang
     joined.remove(["mem_2"])
     for one in (block, joined):
         _assert_content(one)
-    assert [rows.tolist() for rows, _ in joined.words.find([20, 40])] == [[], [3]]
+    found = joined.words.find([20, 40])
+    assert (found.terms.tolist(), found.places.tolist()) == ([1], [3])
 
 
 def _assert_content(block: Block) -> None:

@@ -105,6 +105,37 @@ def listening(server: TestServer, database: str) -> Generator[Callable[[], list[
 
 
 @pytest.mark.rule("ERA-3")
+def test_the_lease_is_committed_before_anything_is_read_under_it(another: Opener, people: People, rows: Any) -> None:
+    one = another()
+    said(one, people, SECRET)
+    here = context(one)
+
+    async def read_and_fail() -> None:
+        async with here.transaction(people.tenant_id, "recall") as tx:
+            held = await here.index.read_scope(here.storage, tx, ["", USER], None, 0)
+            assert held is not None
+            raise InvalidInput("whatever happens after that")
+
+    with pytest.raises(InvalidInput):
+        call(one, read_and_fail)
+    assert len(rows("index_holders")) == 1, "the read was rolled back, the lease was not"
+
+
+def test_a_recall_does_not_wait_for_a_task_that_changes_the_lease(another: Opener, people: People) -> None:
+    """That task may wait for one of the tenant's connections, and recalls that wait for it would hold them all."""
+    one = another()
+    said(one, people, SECRET)
+    here = context(one)
+
+    async def recall_meanwhile() -> Any:
+        async with here.index._lock(people.tenant_id):
+            return await recalling.recall(here, people.run(USER), RecallInput(query="violet giraffe"))
+
+    assert [record.text for record in call(one, recall_meanwhile).records] == [SECRET]
+    assert parts(one, people) == []
+
+
+@pytest.mark.rule("ERA-3")
 def test_a_process_that_holds_vectors_is_known_to_the_database_until_it_closes(
     another: Opener, people: People, rows: Any
 ) -> None:
@@ -255,7 +286,7 @@ def test_what_was_read_before_an_erasure_is_not_held_after_the_process_has_confi
             await tx.rows("scopes.number")  # From here on this is what it sees.
             erased.append(await loops_run(fabric.erase, people.officer, subject=f"customer:{USER}", user_id=USER))
             await here.index.confirm(people.tenant_id)
-            assert await here.scopes.read(tx, ["", USER], name, 256) is None
+            assert await here.scopes.read(tx.gather, people.tenant_id, ["", USER], name, 256) is None
 
     erased: list[Any] = []
     call(holder, overlapping)

@@ -262,7 +262,7 @@ def test_the_query_is_recorded_sealed_and_can_be_replayed(
     result = str(row) + repr(bytes(row["query"])) + bytes(row["query"]).hex()
     for word in (query, "Quittengelee", "quittengele", "Biscuit", query.encode().hex(), b"Biscuit".hex()):
         assert word not in result
-    assert (row["at"], row["seq"], row["pack"]) == (clock.now, answer.seq, "muniment.builtin@1.2.0")
+    assert (row["at"], row["seq"], row["pack"]) == (clock.now, answer.seq, "muniment.builtin@1.3.0")
     assert row["embedder"] == answer.embedder == "wordllama-256@1"
     assert row["result_ids"] == [record.id for record in answer.records]
     assert (row["omitted"], row["degraded"], row["candidates"]) == (answer.omitted, [], None)

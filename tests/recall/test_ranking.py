@@ -114,14 +114,14 @@ def weighing(**weights: float) -> RecallPolicy:
 )
 def test_each_part_is_a_share_that_the_pack_weighs(memory: dict[str, Any], part: str, share: float) -> None:
     for weight in (0.0, 0.5, 3.0):
-        score = ranked([Memory("pm_1", **memory)], weighing(**{part: weight})).score(0)
+        score = ranked([Memory("pm_1", **memory)], weighing(**{part: weight})).scores([0])[0]
         assert score.pop("total") == score.pop(part) == pytest.approx(share * weight, abs=1e-6)
         assert score == dict.fromkeys([name for name in PARTS if name != part], 0.0)
 
 
 def test_the_half_life_of_recency_is_the_packs() -> None:
     policy = weighing(recency=1.0).model_copy(update={"recency_half_life": timedelta(days=1)})
-    assert ranked([Memory("pm_1", age_days=2.0)], policy).score(0)["recency"] == 0.25
+    assert ranked([Memory("pm_1", age_days=2.0)], policy).scores([0])[0]["recency"] == 0.25
 
 
 @pytest.mark.rule("REC-2")
@@ -166,7 +166,7 @@ def test_a_correction_stands_just_before_the_best_on_its_key_and_before_nothing_
         Memory("correction", vector=0.0, key=key, correction=True),
     ]
     assert order(memories) == ["better", "correction", "best", "between", "worst"]
-    assert ranked(memories).score(4)["vector"] == 0.0, "its place is given; its score is its own"
+    assert ranked(memories).scores([4])[0]["vector"] == 0.0, "its place is given; its score is its own"
 
 
 @pytest.mark.rule("COR-2")
@@ -231,7 +231,7 @@ def test_the_parts_add_up_to_the_total_and_none_exceeds_its_weight(
 ) -> None:
     found = ranked(memories, policy)
     for place in range(len(memories)):
-        score = found.score(place)
+        score = found.scores([place])[0]
         total = score.pop("total")
         assert list(score) == list(PARTS)
         assert sum(score.values()) == pytest.approx(total, abs=1e-6)
@@ -246,7 +246,7 @@ def test_the_answer_does_not_depend_on_the_order_of_the_rows(
     shuffled = data.draw(st.permutations(memories))
     assert order(shuffled, policy) == order(memories, policy)
     scores = [
-        {one.memory_id: found.score(place) for place, one in enumerate(rows)}
+        {one.memory_id: found.scores([place])[0] for place, one in enumerate(rows)}
         for rows, found in ((memories, ranked(memories, policy)), (shuffled, ranked(shuffled, policy)))
     ]
     assert scores[0] == scores[1]

@@ -208,7 +208,7 @@ def test_each_record_carries_its_provenance(fabric: Fabric, people: People, cloc
         "author": "bot",
         "approver": "boris",
         "consent_id": consent.consent_id,
-        "pack": "muniment.builtin@1.2.0",
+        "pack": "muniment.builtin@1.3.0",
         "evidence_refs": ("tool:crm:1", "session:s"),
         "captured_at": captured_at,
         "observed_at": seen,
@@ -266,7 +266,7 @@ def test_every_recall_is_recorded_with_what_decided_it_and_no_content(
         "bot",
         "run_1",
         "cust_1",
-        "muniment.builtin@1.2.0",
+        "muniment.builtin@1.3.0",
     )
     request: Any = first[7]
     assert {

@@ -165,6 +165,31 @@ def test_what_another_process_promoted_is_there_at_the_next_recall(
     assert counts(fabric).refreshed >= 1
 
 
+@pytest.mark.rule("TIR-5", "CON-5")
+def test_a_memory_that_was_promoted_under_an_earlier_consent_is_there_at_the_next_recall(
+    fabric: Fabric, other: Fabric, people: People
+) -> None:
+    fabric.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
+    first = promoted(fabric, people)
+    run = people.run(classification_allowed={"INTERNAL", "PII"})
+    assert [one.id for one in fabric.recall(run, QUERY).all_records] == [first]
+    second = promoted(other, people, "dark", predicate="prefers_theme", classification="PII", subject="customer:cust_1")
+    assert {one.id for one in fabric.recall(run, QUERY).all_records} == {first, second}
+    assert (counts(fabric).built, counts(fabric).mismatched) == (2, 0)
+
+
+@pytest.mark.rule("TIR-5")
+def test_what_was_promoted_for_the_tenant_and_for_the_user_is_there_at_the_next_recall(
+    fabric: Fabric, other: Fabric, people: People
+) -> None:
+    first, run = promoted(fabric, people), people.run()
+    fabric.recall(run, QUERY)
+    own = promoted(other, people, "dark", predicate="prefers_theme")
+    everybodys = promoted(other, people, "post", predicate="prefers_post", entity="shop:1", user_id=None)
+    assert {one.id for one in fabric.recall(run, QUERY).all_records} == {first, own, everybodys}
+    assert (counts(fabric).built, counts(fabric).mismatched) == (2, 0)
+
+
 @pytest.mark.rule("TIR-5", "PAC-9")
 def test_a_pack_that_another_process_put_in_force_decides_the_next_recall(
     fabric: Fabric, other: Fabric, people: People
@@ -301,7 +326,7 @@ def test_an_index_that_is_wrong_never_answers(fabric: Fabric, people: People, ro
     run = people.run()
     fabric.recall(run, QUERY)
     recalls = len(rows("recalls"))
-    (part,) = [part for part in scopes(fabric)._parts.values() if part.memories]
+    (part,) = [part for part in scopes(fabric)._parts.values() if part.blocks]
     (block,) = part.blocks
     block.ids[0] = "pm_somebody_elses"
     answer = fabric.recall(run, QUERY)
@@ -399,7 +424,7 @@ def test_a_scope_that_is_too_large_is_answered_by_the_statements(
     first, second = promoted(fabric, people), promoted(fabric, people, "dark", predicate="prefers_theme")
     monkeypatch.setattr(scope_index, "MOST_SEEN", 1)
     assert {one.id for one in fabric.recall(people.run(), QUERY).records} == {first, second}
-    assert not any(part.memories for part in scopes(fabric)._parts.values())
+    assert not any(part.blocks for part in scopes(fabric)._parts.values())
 
 
 def test_parts_that_show_too_much_together_are_left_to_the_statements_and_are_no_mismatch(

@@ -81,7 +81,7 @@ def test_every_action_adds_a_verdict_with_who_when_under_which_pack_what_and_why
         ("release", "boris", "operator", start + timedelta(minutes=3), None, None),
         ("reject", "clara", "operator", clock.now, "not_true", "she drinks coffee"),
     ]
-    assert {v.pack for v in done.verdicts} == {"muniment.builtin@1.2.0"}
+    assert {v.pack for v in done.verdicts} == {"muniment.builtin@1.3.0"}
     assert len({v.seq for v in done.verdicts}) == 4
     assert done.status == "rejected"
     assert fabric.recall(people.run()).records == ()

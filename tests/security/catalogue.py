@@ -46,6 +46,7 @@ APPEND_ONLY = {
     "tenants",
     "extractions",
     "calibrations",
+    "language_versions",
     "breakers",
     "erased_rows",
     "archives",

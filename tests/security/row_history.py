@@ -104,6 +104,7 @@ def write_history(fabric: Fabric, clock: FakeClock, people: People, superuser: s
         fabric.queue.approve(people.reviewer, item.proposal_id)
     run_job(fabric, "calibrate", tenant)
     fabric._portal.call(_suspend, fabric, tenant)
+    fabric._portal.call(_adopt, fabric, tenant)
     fabric.recall(people.run())
     fabric.compile(people.run(), "Where does she work?")
     # So that what came without an event is settled when the next of it is swept.
@@ -127,6 +128,12 @@ def write_old_part(fabric: Fabric, clock: FakeClock, people: People, superuser: 
     fabric.erase(people.officer, subject="customer:nobody")
     clock.advance(days=40)
     assert run_job(fabric, "compact", people.tenant_id).nonzero["captures"] > 0
+
+
+async def _adopt(fabric: Fabric, tenant: str) -> None:
+    context = fabric._fabric._context
+    async with context.transaction(tenant, "writer") as tx:
+        await context.languages.adopt(tx, "ada")
 
 
 async def _suspend(fabric: Fabric, tenant: str) -> None:

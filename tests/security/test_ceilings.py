@@ -183,7 +183,7 @@ def test_a_key_from_before_there_were_such_ceilings_still_opens_and_reaches_no_f
 @pytest.mark.rule("ISO-5")
 def test_a_run_pins_only_what_its_key_may_pin(http_server: RunningServer, people: People) -> None:
     key = http_server.key(people.run(), packs=["ranks@1.0.0"], clearance=["PUBLIC"])
-    refused = recalled(http_server, key, pack="muniment.builtin@1.2.0")
+    refused = recalled(http_server, key, pack="muniment.builtin@1.3.0")
     assert (refused.status_code, refused.json()["field"]) == (403, "run.pack")
     assert recalled(http_server, key, pack="ranks@1.0.0").json().get("field") != "run.pack"
     none = http_server.key(people.run(), packs=[])

@@ -310,7 +310,7 @@ def test_no_text_of_a_request_is_taken_for_a_file(http_server: RunningServer, pe
     ):  # fmt: skip
         for path, body in (
             ("/v1/packs", {"pack": text}),
-            ("/v1/packs/compare", {"one": text, "other": "muniment.builtin@1.2.0"}),
+            ("/v1/packs/compare", {"one": text, "other": "muniment.builtin@1.3.0"}),
             ("/v1/packs/backtest", {"pack": text}),
         ):
             answer = http_server.ask("POST", path, body, key=admin)

@@ -102,7 +102,7 @@ backfill_items: backfill_id became change memory_id outcome proposal_id reason
 backfills: backfill_id place
 breakers: write_class
 calibrations: calibration_id points source
-candidates: calibration candidate_id capture_id class consent_id edits flags gates live_capture_id redactions source
+candidates: calibration candidate_id capture_id class consent_id edits flags gates language live_capture_id redactions source
 capture_names: candidate_id capture_id
 captures: capture_id kind source vouched
 compiles: blocks compile_id digest format left_out memory_ids recall_id tokenizer
@@ -122,6 +122,7 @@ golden_runs: golden_id
 idempotency_keys: capture_id principal_kind
 index_holders: holder_id
 job_runs: error job
+language_versions: version
 memories: approver_kind candidate_id capture_id class consent_id consent_root kind memory_id proposal_id source tier tier_derived verdict_action verdict_id vouched
 memory_bodies: memory_id
 memory_links: memory_id
@@ -137,7 +138,7 @@ promotion_locks: key
 proposals: action audits candidate_id class consent_check contradicts edit_of human_reasons proposal_id reopens risk targets tier_derived
 qualifications: contradiction_id memory_id outcome
 recalls: candidates degraded embedder recall_id result_ids
-refusals: capture_id gate reason rejection
+refusals: capture_id gate language reason rejection
 rejection_marks: proposal_id
 resolutions: contradiction_id outcome
 reruns: capture_id reason
@@ -151,7 +152,7 @@ webhooks: last_error lease types webhook_id
 }
 # Columns that are called alike everywhere.
 ALIKE = {
-    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by answered_by reset_by agent_id principal principal_id assignee claimed_by""",
+    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by answered_by reset_by adopted_by agent_id principal principal_id assignee claimed_by""",
     DECLARED: """classification label labels clearance pack pack_id version ontology_version from_versions document extractor""",
 }
 

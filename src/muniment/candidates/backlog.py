@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from muniment.candidates import store as candidates
-from muniment.capture.rules import subject_of
+from muniment.candidates.rules import fact_holders
 from muniment.database import cursors, locks
 from muniment.database.rows import capture_of
 from muniment.database.sealing import Vault
@@ -67,9 +67,20 @@ class PutOff:
     parked_at: datetime | None = None
 
 
-async def read_batch(tx: Transaction, vault: Vault, count: int) -> Batch | None:
-    """Read the captures to be tried again now, else the new ones, and commit; None when nothing waits.
+@dataclass(frozen=True)
+class DueAgain:
+    """Captures that are to be tried again now: how often each was tried, and the number of its consolidation."""
 
+    seq: int
+    tries: dict[str, int]
+    numbers: dict[str, int]
+    prepared: bool
+
+
+async def read_batch(tx: Transaction, vault: Vault, count: int, *, only_new: bool = False) -> Batch | DueAgain | None:
+    """Read which captures are to be tried again now, else the new captures, and commit; None when nothing waits.
+
+    `only_new` leaves out those to be tried again.
     Raises `KeyRotated` if the tenant's key was rotated since this process read it: read again.
     """
     # INVARIANT: clock and cursor are read before the captures. Each statement has a snapshot of its own: what is erased
@@ -84,11 +95,10 @@ async def read_batch(tx: Transaction, vault: Vault, count: int) -> Batch | None:
     )
     prepared = bool(cursor and erasure_lock)
     seq = clock[0]["seq"] if clock else 0
-    if again:
-        captures, broken = await _opened(tx, vault, again)
+    if again and not only_new:
         tries = {row["capture_id"]: row["tries"] for row in again}
         numbers = {row["capture_id"]: row["number"] for row in again if row["number"] > 1}
-        return Batch(captures, broken, seq, tries=tries, numbers=numbers, prepared=prepared)
+        return DueAgain(seq, tries, numbers, prepared)
     if not new:
         return None
     captures, broken = await _opened(tx, vault, [row for row in new if not row["done"]])
@@ -96,6 +106,18 @@ async def read_batch(tx: Transaction, vault: Vault, count: int) -> Batch | None:
     end = (new[-1]["seq"], new[-1]["capture_id"])
     blocked = frozenset(row["holder"] for row in held_up)
     return Batch(captures, broken, seq, at, end, blocked=blocked, last=len(new) < count, prepared=prepared)
+
+
+async def read_again(tx: Transaction, vault: Vault, due: DueAgain) -> Batch | None:
+    """Read the captures that are to be tried again, and commit; None if none of them is there any more.
+
+    Raises `KeyRotated` like `read_batch`.
+    """
+    (rows,) = await tx.commit_with(("candidate.again", {"capture_ids": sorted(due.tries)}))
+    if not rows:
+        return None
+    captures, broken = await _opened(tx, vault, rows)
+    return Batch(captures, broken, due.seq, tries=due.tries, numbers=due.numbers, prepared=due.prepared)
 
 
 async def _opened(
@@ -131,7 +153,7 @@ async def lock_batch(tx: Transaction, vault: Vault, batch: Batch, pack: Pack) ->
     first = min((one.seq for one in batch.captures), default=batch.seq)
     # The holders of a fact and of its capture differ where the capture names only a user.
     holders = {holder_of(one.subject, one.user_id) for one in batch.captures}
-    holders |= {holder_of(subject_of(one.subject, one.user_id, pack), one.user_id) for one in batch.captures}
+    holders |= {name for one in batch.captures for name in fact_holders(one.subject, one.user_id, pack)}
     ids = [one.capture_id for one in (*batch.captures, *batch.broken)]
     cursor, _, subjects, erasures, there, *left = await tx.gather(
         ("cursor.take", {"cursor": CURSOR}),

@@ -16,17 +16,24 @@ LIMIT :count
 
 -- name: due_again
 -- Those to be tried again now, in their order; none whose holder has an earlier one that is not due. A capture that was
--- consolidated before blocks no other: its turn was long ago.
-SELECT c.*, r.tries, r.number, s.wrapped_key, s.key_version
+-- consolidated before blocks no other: its turn was long ago. Without the captures themselves: mostly there are none, and
+-- the join would be planned each time for nothing.
+SELECT r.capture_id, r.tries, r.number
 FROM retries r
-JOIN captures c ON c.tenant_id = :tenant_id AND c.capture_id = r.capture_id
-LEFT JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
 WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND {its_time r}
   AND NOT EXISTS (
     SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.number = 1 AND NOT {its_time e}
       AND e.holder = r.holder AND e.holder <> '*' AND (e.seq, e.capture_id) < (r.seq, r.capture_id))
 ORDER BY r.seq, r.capture_id
 LIMIT :count
+
+-- name: again
+-- Captures to be tried again with the keys of their holders, in their order.
+SELECT c.*, s.wrapped_key, s.key_version
+FROM captures c
+LEFT JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
+WHERE c.tenant_id = :tenant_id AND c.capture_id = ANY (:capture_ids)
+ORDER BY c.seq, c.capture_id
 
 -- name: held_up
 -- Whose captures wait to be tried again.
@@ -97,15 +104,15 @@ WHERE tenant_id = :tenant_id AND source = ANY (:sources) ORDER BY source, seq DE
 INSERT INTO consolidations (tenant_id, capture_id, number, at) VALUES (:tenant_id, :capture_id, :number, :now)
 
 -- name: insert
--- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by, calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until, content
+-- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by, calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until, language, content
 INSERT INTO candidates (tenant_id, seq,
   candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject,
   user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by,
-  calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until, content)
+  calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until, language, content)
 VALUES (:tenant_id, :seq,
   :candidate_id, :capture_id, :live_capture_id, :capture_seq, :author, :source, :class, :entity, :predicate, :classification, :holder, :subject,
   :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :raw_confidence, :confidence, :trust, :consent_id, :extractor, :claimed_by,
-  :calibration, :flags, :ordinal, :corrects, :gates, :redactions, :edits, :editor, :prior_editors, :editors, :consolidation, :fact, :valid_from, :valid_until, :content)
+  :calibration, :flags, :ordinal, :corrects, :gates, :redactions, :edits, :editor, :prior_editors, :editors, :consolidation, :fact, :valid_from, :valid_until, :language, :content)
 
 -- name: ordinals
 -- The next free ordinal among the candidates of those captures, for an edit or a duplicate that returns.
@@ -114,9 +121,9 @@ WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)
 GROUP BY capture_id
 
 -- name: refuse
--- each: capture_id, consolidation, extractor, ordinal, gate, reason, rejection
-INSERT INTO refusals (tenant_id, seq, at, capture_id, consolidation, extractor, ordinal, gate, reason, rejection)
-VALUES (:tenant_id, :seq, :at, :capture_id, :consolidation, :extractor, :ordinal, :gate, :reason, :rejection)
+-- each: capture_id, consolidation, extractor, ordinal, gate, reason, rejection, language
+INSERT INTO refusals (tenant_id, seq, at, capture_id, consolidation, extractor, ordinal, gate, reason, rejection, language)
+VALUES (:tenant_id, :seq, :at, :capture_id, :consolidation, :extractor, :ordinal, :gate, :reason, :rejection, :language)
 
 -- name: name
 -- The names in the facts of captures.
@@ -175,3 +182,11 @@ ORDER BY r.shared DESC, r.proposal_id DESC
 -- name: remember
 -- each: mark
 INSERT INTO rejection_marks (tenant_id, mark, proposal_id) VALUES (:tenant_id, :mark, :proposal_id) ON CONFLICT DO NOTHING
+
+-- name: language
+-- The version of the language package that reads the tenant's texts; none for the rules alone.
+SELECT version FROM language_versions WHERE tenant_id = :tenant_id ORDER BY seq DESC LIMIT 1
+
+-- name: adopt_language
+INSERT INTO language_versions (tenant_id, seq, version, adopted_at, adopted_by, txid)
+VALUES (:tenant_id, :seq, :version, :at, :by, :txid)

@@ -6,17 +6,20 @@ what the database knows, which is read only for candidates that passed the first
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from muniment.candidates.ontology import misfit, renamed, resolved
+from muniment.candidates.readings import GuardReading, texts_of
 from muniment.candidates.rules import matching_flags, strings
 from muniment.consent import rules as consents_policy
 from muniment.contradictions.rules import Comparison, may_be_about_one, normal
 from muniment.language.assertion import relate
 from muniment.language.instructions import suspicion
 from muniment.language.redaction import redactor_of
+from muniment.language.redaction.tags import TaggedTexts
 from muniment.model.candidate import Candidate, GateName, Passed
 from muniment.model.consent import Consent
 from muniment.model.decision import Decision, passing, refusing
@@ -47,6 +50,9 @@ class Circumstances(NamedTuple):
     rejections: tuple[Rejected, ...] = ()
     by: Comparison | None = None
     vouched: str | None = None
+    # What the trained readers found; None where the rules read alone.
+    tags: TaggedTexts | None = None
+    guard: GuardReading | None = None
 
 
 class Passage(NamedTuple):
@@ -61,7 +67,13 @@ Gate = Callable[[Candidate, Circumstances], GateResult]
 
 
 def allow_list(candidate: Candidate, known: Circumstances) -> GateResult:
-    """Refuse a class, or a predicate within it, that the pack does not allow."""
+    """Give the fact the names in use now; refuse what identity, ontology or the allow-list do not allow (PAC-7).
+
+    An evidence link of a decision passes any allow-list of classes and predicates (CAN-10), in a declared namespace.
+    """
+    said, candidate = candidate, resolved(candidate, known.pack)
+    if (why := misfit(candidate, known.pack)) is not None:
+        return candidate, refusing(*why)
     if candidate.write_class == "evidence_link" and known.kind == "decision" and known.decision_key is not None:
         return candidate, passing("decision_evidence", known.decision_key)
     if candidate.write_class not in known.pack.memory_layer.write_classes_allowed:
@@ -73,7 +85,7 @@ def allow_list(candidate: Candidate, known: Circumstances) -> GateResult:
         and candidate.predicate not in policy.predicates
     ):
         return candidate, refusing("predicate_not_allowed", candidate.predicate)
-    return candidate, passing("class_allowed", candidate.write_class)
+    return candidate, passing("class_allowed", ", ".join([candidate.write_class, *renamed(said, candidate)]))
 
 
 def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
@@ -89,15 +101,35 @@ def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
 
 def redaction(candidate: Candidate, known: Circumstances) -> GateResult:
     """Mask what the pack's rules find in every field with text, and count it; this may raise the label."""
-    redacted = redactor_of(known.pack).candidate(candidate)
+    redactor = redactor_of(known.pack)
+    redacted = redactor.candidate(candidate, known.tags)
+    scores = known.tags.scores(texts_of(candidate), redactor.detectors) if known.tags is not None else {}
+    candidate = _near_threshold(candidate, near=known.tags is not None and known.tags.near(scores))
     counts, label = dict(sorted(redacted.counts.items())), candidate.classification
     # What an earlier pass masked still counts for the label.
     if redacted.label is not None and known.pack.rank(redacted.label) > known.pack.rank(label):
         label = redacted.label
     if not counts and label == candidate.classification:
         return candidate, passing("nothing_found")
-    masked = redacted.content.model_copy(update={"redactions": counts, "classification": label})
-    return masked, passing("masked", ", ".join(f"{kind} {count}" for kind, count in counts.items()))
+    masked = redacted.content.model_copy(
+        update={"redactions": counts, "classification": label, "flags": candidate.flags}
+    )
+    found = [f"{kind} {count}" for kind, count in counts.items()]
+    return masked, passing("masked", ", ".join([*found, *_scores(known, scores)]))
+
+
+def _near_threshold(candidate: Candidate, *, near: bool) -> Candidate:
+    """Set the flag for a reader's score within the margin of its threshold, or drop that of an earlier pass."""
+    others = tuple(flag for flag in candidate.flags if flag != "near_threshold")
+    flags = (*others, "near_threshold") if near else others
+    return candidate if flags == candidate.flags else candidate.model_copy(update={"flags": flags})
+
+
+def _scores(known: Circumstances, scores: Mapping[str, float]) -> list[str]:
+    """Return each label that the tagger found with its score and threshold."""
+    if known.tags is None:
+        return []
+    return [f"{label} {score:.2f} of {known.tags.threshold_of(label):.2f}" for label, score in sorted(scores.items())]
 
 
 def classification(candidate: Candidate, known: Circumstances) -> GateResult:
@@ -109,11 +141,23 @@ def classification(candidate: Candidate, known: Circumstances) -> GateResult:
     least = declared.label if declared is not None else None
     if least is not None and pack.rank(least) > pack.rank(candidate.classification):
         candidate = candidate.model_copy(update={"classification": least})
+    candidate, special = _special_categories(candidate, known)
     candidate, flagged = _flagged(candidate, pack)
     allowed = pack.policy_for(candidate.write_class).classifications_allowed
     if allowed is not None and candidate.classification not in allowed:
         return candidate, refusing("classification_not_allowed", candidate.classification)
-    return candidate, passing("flagged" if flagged else "classification", candidate.classification)
+    reason = "flagged" if flagged else "special_category" if special else "classification"
+    return candidate, passing(reason, ", ".join([candidate.classification, *special]))
+
+
+def _special_categories(candidate: Candidate, known: Circumstances) -> tuple[Candidate, list[str]]:
+    """Raise the label to the lowest sensitive one where the tagger finds a special category (CAN-13)."""
+    if known.tags is None or not (found := known.tags.categories(texts_of(candidate))):
+        return candidate, []
+    least = next(iter(known.pack.sensitive_labels), None)
+    if least is not None and known.pack.rank(least) > known.pack.rank(candidate.classification):
+        candidate = candidate.model_copy(update={"classification": least})
+    return candidate, _scores(known, found)
 
 
 def _flagged(candidate: Candidate, pack: Pack) -> tuple[Candidate, bool]:
@@ -129,7 +173,11 @@ def _flagged(candidate: Candidate, pack: Pack) -> tuple[Candidate, bool]:
 
 
 def consent(candidate: Candidate, known: Circumstances) -> GateResult:
-    """Refuse a sensitive fact without a live consent of its subject, except evidence links (CON-2, CON-6)."""
+    """Refuse a sensitive fact without a live consent of its subject, except evidence links (CON-2, CON-6).
+
+    A consent under another name of the subject counts too. The fact is then kept under that name: consent and subject
+    stay together, and revoking the one reaches the other.
+    """
     if not known.pack.is_sensitive(candidate.classification):
         return candidate, passing("not_required", candidate.classification)
     if candidate.write_class == "evidence_link":
@@ -138,17 +186,23 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
         return candidate, refusing("anonymous_subject", candidate.classification)
     if _another_of_its_kind(candidate.entity, candidate.subject):
         return candidate, refusing("subject_is_not_the_entity", candidate.classification)
-    matched = consents_policy.covering(
-        known.consents,
+    own = [one for one in known.consents if one.subject == candidate.subject]
+    matched = _covering(own, candidate, known) or _covering(known.consents, candidate, known)
+    if matched is None:
+        return candidate, refusing("consent_missing", candidate.classification)
+    rests = {"consent_id": matched.consent_id, "subject": matched.subject}
+    return candidate.model_copy(update=rests), passing("consent", matched.consent_id)
+
+
+def _covering(consents: Sequence[Consent], candidate: Candidate, known: Circumstances) -> Consent | None:
+    return consents_policy.covering(
+        consents,
         write_class=candidate.write_class,
         predicate=candidate.predicate,
         label=candidate.classification,
         pack=known.pack,
         now=known.now,
     )
-    if matched is None:
-        return candidate, refusing("consent_missing", candidate.classification)
-    return candidate.model_copy(update={"consent_id": matched.consent_id}), passing("consent", matched.consent_id)
 
 
 def _another_of_its_kind(entity: str | None, subject: str) -> bool:
@@ -165,6 +219,12 @@ def trust(candidate: Candidate, known: Circumstances) -> GateResult:
     if found:
         lowered = max(0.0, round(candidate.trust - rules.instruction_penalty, 6))
         candidate = candidate.model_copy(update={"trust": lowered})
+    elif (guard := known.guard) is not None and guard.score >= guard.threshold - guard.margin:
+        lowered = max(0.0, round(candidate.trust - rules.instruction_penalty * guard.score, 6))
+        candidate = candidate.model_copy(update={"trust": lowered})
+        if guard.score < guard.threshold + guard.margin:
+            candidate = _near_threshold(candidate, near=True)
+        found = [f"guard {guard.score:.2f} of {guard.threshold:.2f}"]
     reason = "trusted" if candidate.trust >= rules.floor else "low_trust"
     return candidate, passing(reason, ", ".join([f"{candidate.trust:.2f}", *_claimed_only(known), *found]))
 

@@ -12,6 +12,7 @@ from anyio.lowlevel import checkpoint
 
 from muniment.candidates import store as candidates
 from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, Rejected, pass_gates
+from muniment.candidates.readings import GuardReading, read_guard, read_tags
 from muniment.candidates.rules import Draft, Refused, tier_for, vouched_for_extractor
 from muniment.candidates.store import SLICE
 from muniment.context import FabricContext
@@ -36,23 +37,34 @@ class Screened:
 
     draft: Draft
     embedded: EmbeddedCandidate
+    guard: GuardReading | None = None
 
 
 async def screen(
     drafts: Sequence[Draft], comparer: TextComparer, pack: Pack, now: datetime
 ) -> tuple[list[Screened], list[Refused]]:
-    """Pass the gates that need the candidate and the pack only; what passes is redacted from here on."""
+    """Pass the gates that need the candidate and the pack only; what passes is redacted from here on.
+
+    Raises `ReadersUnavailable` where the tenant's language version has readers and they cannot be asked.
+    """
     passed: list[Draft] = []
     refused: list[Refused] = []
+    drafts = [
+        replace(one, candidate=one.candidate.model_copy(update={"language": comparer.language})) for one in drafts
+    ]
+    readers = comparer.readers
+    tags = await read_tags(readers, [one.candidate for one in drafts], pack) if readers is not None else None
     for draft in drafts:
-        known = Circumstances(pack, now, draft.capture.kind, draft.capture.decision_key)
+        known = Circumstances(pack, now, draft.capture.kind, draft.capture.decision_key, tags=tags)
         passage = pass_gates(draft.candidate, known, FIRST_GATES)
         if passage.refused_by is None:
             passed.append(replace(draft, candidate=passage.candidate))
         else:
             refused.append((draft, *passage.refused_by))
-    embedded = await comparer.embed([draft.candidate for draft in passed])
-    return [Screened(draft, one) for draft, one in zip(passed, embedded, strict=True)], refused
+    drafted = [draft.candidate for draft in passed]
+    embedded = await comparer.embed(drafted)
+    guards = await read_guard(readers, drafted, pack) if readers is not None else [None] * len(passed)
+    return [Screened(*one) for one in zip(passed, embedded, guards, strict=True)], refused
 
 
 async def pass_last_gates(
@@ -82,7 +94,7 @@ async def _last_passages(
 ) -> list[Screened | Refused]:
     """Return for each either what passed or the refusal."""
     drafted = [one.draft.candidate for one in screened]
-    consents = await candidates.consents_for(tx, drafted)
+    consents = await candidates.consents_for(tx, drafted, pack)
     calibrations = await candidates.calibrations_for(tx, drafted)
     rejected = await candidates.rejections_for(tx, vault, [one.embedded for one in screened], comparer, pack)
     found: list[Screened | Refused] = []
@@ -96,15 +108,16 @@ async def _last_passages(
             capture.kind,
             capture.decision_key,
             capture.origin,
-            tuple(consents.get(candidate.subject or "", ())),
+            candidates.consents_of(candidate, consents, pack),
             tuple(rejection for rejection in before if counts(draft, rejection)),
             comparer.by,
             vouched_for_extractor(capture, candidate.extractor),
+            guard=one.guard,
         )
         passage = pass_gates(candidate, known, LAST_GATES)
         if passage.refused_by is None:
             embedded = replace(one.embedded, candidate=passage.candidate)
-            found.append(Screened(replace(draft, candidate=passage.candidate), embedded))
+            found.append(replace(one, draft=replace(draft, candidate=passage.candidate), embedded=embedded))
         else:
             found.append((draft, *passage.refused_by))
         if number % SLICE == 0:
@@ -215,7 +228,7 @@ class Intake:
         """Prefetch all that deciding and enqueueing these drafts will read, after the statements given."""
         embedded = [one.embedded for one in self.screened]
         drafted = [one.candidate for one in embedded]
-        reads = [*first, *candidates.consents_query(drafted), *candidates.calibrations_query(drafted)]
+        reads = [*first, *candidates.consents_query(drafted, self.pack), *candidates.calibrations_query(drafted)]
         reads.append(("candidate.any_rejected", {}))
         reads += contradictions.neighbours_queries(embedded, self.comparer, self.pack)
         if any(_is_auto(one, self.pack) for one in drafted):
@@ -238,7 +251,11 @@ class Intake:
         """Pass the other gates, and compare what passed with what is promoted."""
         vault, pack, comparer = self.context.vault, self.pack, self.comparer
         passages = await _last_passages(tx, vault, self.screened, comparer, pack)
-        around = await contradictions.neighbours(tx, vault, [one.embedded for one in self.screened], comparer, pack)
+        found = await contradictions.neighbours(tx, vault, [one.embedded for one in self.screened], comparer, pack)
+        # Nothing is judged for what a gate refused.
+        wanted = [near if isinstance(one, Screened) else () for one, near in zip(passages, found, strict=True)]
+        drafted = [one.draft.candidate for one in self.screened]
+        around = await contradictions.judge_neighbours(drafted, wanted, comparer, pack)
         passed: list[PassedDraft] = []
         refused: list[Refused] = []
         for one, near in zip(passages, around, strict=True):
@@ -247,7 +264,8 @@ class Intake:
                 continue
             candidate = one.draft.candidate
             compared = compare(candidate, tier_for(candidate, pack), near, pack, comparer.by)
-            passed.append(PassedDraft(one.draft, compared, one.embedded, bool(near)))
+            met = any(contradictions.is_near(other, comparer) for other in near) or not compared.finds_nothing
+            passed.append(PassedDraft(one.draft, compared, one.embedded, met))
         return IntakeDecision(
             self.context, pack, tuple(passed), (*self.refused, *refused), comparer, self.scopes_locked
         )

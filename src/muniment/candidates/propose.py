@@ -2,7 +2,7 @@
 
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Intake
-from muniment.candidates.rules import draft_facts
+from muniment.candidates.rules import draft_facts, fact_holders
 from muniment.capture import store as captures
 from muniment.capture.rules import vouched_for
 from muniment.capture.store import Receipt
@@ -26,6 +26,7 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
     """
     prepared = captures.Prepared(pack, context.now())
     prepared.add([item])
+    (item,) = prepared.items
     await context.open_tenant(author.tenant_id)
     async with context.transaction(author.tenant_id, "writer", under=pack) as tx:
         ids = make_ids("cap", 1, tx.now)
@@ -34,7 +35,7 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
         intake = await Intake.of(context, tx, pack, [draft])
         # The holders of the fact and of the capture differ where the capture names only a user.
         fact = draft.candidate
-        holders = (holder_of(fact.subject, fact.scope.user_id), holder_of(item.subject, item.user_id))
+        holders = (*fact_holders(fact.subject, fact.scope.user_id, pack), holder_of(item.subject, item.user_id))
         await intake.prefetch(tx, *(("tenant.hold_subjects", {"holders": [one]}) for one in dict.fromkeys(holders)))
         decision = await intake.decide(tx)
         if not decision.contradicts:

@@ -14,8 +14,8 @@ from muniment.candidates.extractors.messages import MESSAGES
 from muniment.capture.rules import class_of_source, subject_of
 from muniment.language.messages.speakers import only_own_words
 from muniment.language.name_search import strings
-from muniment.model.candidate import Candidate, GateName, Scope
-from muniment.model.capture import Capture, TypedFact
+from muniment.model.candidate import Candidate, GateName, Scope, StoredFact
+from muniment.model.capture import Capture, TypedFact, holder_of
 from muniment.model.decision import Decision
 from muniment.model.fields import EVIDENCE_LIMIT, Source, Tier, WriteClass
 from muniment.model.ids import is_ceid
@@ -24,6 +24,7 @@ from muniment.model.speakers import TOOL, USER
 from muniment.pack import Pack
 from muniment.pack.memory_layer import FlagRule
 from muniment.pack.patterns import compiled
+from muniment.pack.schema import Identity
 
 # ---- trust: how far a source is believed ----
 
@@ -55,13 +56,23 @@ def uncalibrated_confidence(raw: float, pack: Pack) -> float:
 # ---- subjects: whom a text is about when texts are compared ----
 
 
-def compared_as(fact: Candidate | PromotedMemory, namespace: str) -> str | None:
+def compared_as(fact: Candidate | PromotedMemory, identity: Identity) -> str | None:
     """Return whom a plain text is about for comparisons; texts about two different subjects are not compared.
 
     None if that is only the run's own user: what is said in a user's runs may be about anything.
     """
     user_id, whom = fact.scope.user_id, fact.entity or fact.subject
-    return None if user_id is not None and whom == fact.subject == f"{namespace}:{user_id}" else whom
+    if whom is None:
+        return None
+    whom = identity.resolve(whom)
+    is_own = user_id is not None and whom == f"{identity.users}:{user_id}"
+    return None if is_own and fact.subject is not None and identity.resolve(fact.subject) == whom else whom
+
+
+def fact_holders(subject: str | None, user_id: str | None, pack: Pack) -> list[str]:
+    """Return whose keys may seal a fact: its subject's, under any name that its consent may have been given under."""
+    about = subject_of(subject, user_id, pack)
+    return pack.identity.spellings(about) if about is not None else [holder_of(None, user_id)]
 
 
 # ---- names: whom the value of a fact names, so that an erasure finds it (ERA-5) ----
@@ -251,6 +262,8 @@ class Draft:
     audits: str | None = None
     stated: bytes | None = None
     consolidation: int = 1
+    # The same with the other names that the pack gives to the entity or the predicate.
+    stated_before: tuple[bytes, ...] = ()
 
 
 # A draft that a gate refused: which gate, and why.
@@ -267,17 +280,31 @@ def draft_facts(
 ) -> list[Draft]:
     """Draft the facts of a capture: the fact proposed with it or its plain statement, then what extractors read.
 
-    A predicate made of a person's own words is content: it becomes a hash (`digest`) under the key of the capture's
-    holder, the same for the same words, which means nothing once the key is gone.
+    A predicate made of a person's own words is content: it becomes a hash (`digest`) under the key of
+    `own_words_holder`, the same for the same words, which means nothing once the key is gone.
     """
     first = _stated_fact(capture, pack)
     every = [first, *found] if first is not None else found
     made: list[Draft] = []
     for ordinal, (name, read) in enumerate(every):
         candidate = _candidate(capture, pack, name, _hash_own_words(read, digest, pack), next(ids))
-        stated = fact_identity(read.fact, read.evidence_refs)
-        made.append(Draft(candidate, capture, ordinal, stated=stated, consolidation=consolidation))
+        stated, *others = _identities(read, pack)
+        draft = Draft(candidate, capture, ordinal, stated=stated, consolidation=consolidation)
+        made.append(replace(draft, stated_before=tuple(others)) if others else draft)
     return made
+
+
+def _identities(read: Extracted, pack: Pack) -> list[bytes]:
+    """Return the identity of a fact, then those it has under other names of its entity and its predicate.
+
+    An extractor of a later pack may read the same fact under the new names.
+    """
+    fact, refs = read.fact, read.evidence_refs
+    entities = pack.identity.spellings(fact.entity) if fact.entity is not None else [None]
+    predicates = pack.ontology.names_of(fact.predicate) if fact.predicate is not None else [None]
+    named = [{"entity": entity, "predicate": name} for entity in entities for name in predicates]
+    spelled = (fact_identity(fact.model_copy(update=one), refs) for one in named if len(named) > 1)
+    return list(dict.fromkeys((fact_identity(fact, refs), *spelled)))
 
 
 def fact_identity(fact: TypedFact, evidence_refs: Sequence[str]) -> bytes:
@@ -295,10 +322,16 @@ def fact_identity(fact: TypedFact, evidence_refs: Sequence[str]) -> bytes:
     return to_json([fact.write_class, fact.corrects, *parts])
 
 
+def own_words_holder(capture: Capture, pack: Pack) -> str:
+    """Return the holder whose key hashes the own words in a capture; one for all names of its subject."""
+    subject = pack.identity.resolve(capture.subject) if capture.subject is not None else None
+    return holder_of(subject, capture.user_id)
+
+
 def _hash_own_words(read: Extracted, digest: Digest | None, pack: Pack) -> Extracted:
     predicate = read.fact.predicate
-    # A predicate that the pack declares is nobody's own word.
-    if not read.own_words or predicate is None or digest is None or predicate in pack.ontology.predicates:
+    # A predicate that the pack names is nobody's own word.
+    if not read.own_words or predicate is None or digest is None or pack.ontology.knows(predicate):
         return read
     head = re.split(r"[_.]", predicate, maxsplit=1)[0]
     head = head if head in _HEADS else "said"
@@ -375,7 +408,7 @@ def reset_candidate(old: Candidate, candidate_id: str, capture: Capture, pack: P
     return old.model_copy(update=start | changed)
 
 
-def fact_text(fact: TypedFact) -> str:
+def fact_text(fact: TypedFact | StoredFact) -> str:
     """Return a typed fact in words."""
     if fact.write_class == "evidence_link":
         return "evidence link"

@@ -10,6 +10,7 @@ from anyio.lowlevel import checkpoint
 from psycopg.types.json import Jsonb
 
 from muniment.candidates.gates import Rejected, fingerprint
+from muniment.candidates.ontology import resolved, spellings
 from muniment.candidates.rules import (
     Draft,
     Point,
@@ -41,7 +42,7 @@ from muniment.review.store import Loaded
 _COPIED = (
     *("candidate_id", "capture_id", "author", "source", "entity", "predicate", "classification", "subject"),
     *("raw_confidence", "confidence", "trust", "consent_id", "extractor", "calibration", "corrects", "edits", "editor"),
-    *("valid_from", "valid_until"),
+    *("valid_from", "valid_until", "language"),
 )
 _OF_SCOPE = ("user_id", "session_id", "workflow_id", "intent_id")
 _NO_REDACTIONS = Jsonb({})
@@ -123,7 +124,8 @@ async def not_proposed_before(tx: Transaction, vault: Vault, drafts: Sequence[Dr
         key = keys.get(row["holder"])
         if key is None or draft.stated is None:
             return False
-        return row["fact"] == _fact_digest(key, draft.capture.capture_id, draft.stated)
+        digests = (_fact_digest(key, draft.capture.capture_id, one) for one in (draft.stated, *draft.stated_before))
+        return row["fact"] in digests
 
     return [one for one in drafts if not any(is_same(one, row) for row in rows.get(one.capture.capture_id, ()))]
 
@@ -186,7 +188,7 @@ async def record_refusals(tx: Transaction, refused: Sequence[Refused], *, keep: 
         rejection = why.detail if gate == "rejection" and why.code == "rejected_before" else None
         made.append(Refusal(capture_id=capture_id, gate=gate, reason=why.code, at=tx.now, rejection=rejection))
         fact_key = (capture_id, draft.consolidation, draft.candidate.extractor, draft.ordinal)
-        rows.append((*fact_key, gate, why.code, rejection))
+        rows.append((*fact_key, gate, why.code, rejection, draft.candidate.language))
     if not refused or not keep:
         return made
     tick = await tx.tick()
@@ -205,19 +207,26 @@ async def record_refusals(tx: Transaction, refused: Sequence[Refused], *, keep: 
     return made
 
 
-def consents_query(candidates: Iterable[Candidate]) -> list[NamedStatement]:
+def consents_query(candidates: Iterable[Candidate], pack: Pack) -> list[NamedStatement]:
     """Return the statement that reads the consents of the candidates' subjects; none without a subject."""
-    subjects = sorted({candidate.subject for candidate in candidates if candidate.subject is not None})
-    return [("consent.of_subjects", {"subjects": subjects})] if subjects else []
+    subjects = {candidate.subject for candidate in candidates if candidate.subject is not None}
+    spelled = sorted({name for subject in subjects for name in pack.identity.spellings(subject)})
+    return [("consent.of_subjects", {"subjects": spelled})] if spelled else []
 
 
-async def consents_for(tx: Transaction, candidates: Sequence[Candidate]) -> dict[str, list[Consent]]:
-    """Read the consents of the candidates' subjects, by subject."""
+async def consents_for(tx: Transaction, candidates: Sequence[Candidate], pack: Pack) -> dict[str, list[Consent]]:
+    """Read the consents of the candidates' subjects under all their names, by the name they were given under."""
     found: dict[str, list[Consent]] = {}
-    for name, values in consents_query(candidates):
+    for name, values in consents_query(candidates, pack):
         for row in await tx.rows(name, **values):
             found.setdefault(row["subject"], []).append(consent_of(row))
     return found
+
+
+def consents_of(candidate: Candidate, found: Mapping[str, Sequence[Consent]], pack: Pack) -> tuple[Consent, ...]:
+    """Return those consents that are of the candidate's subject, under whatever name."""
+    names = pack.identity.spellings(candidate.subject) if candidate.subject is not None else ()
+    return tuple(consent for name in names for consent in found.get(name, ()))
 
 
 def calibrations_query(candidates: Iterable[Candidate]) -> list[NamedStatement]:
@@ -259,9 +268,16 @@ MOST_REJECTIONS = 20
 SLICE = 25
 
 
-def rejection_hashes(embedded: EmbeddedCandidate, comparer: TextComparer, key: SubjectKey) -> list[int]:
-    """Return keyed hashes of a candidate: one of what it asserts, and some of its text's vector."""
-    parts = [b"said\0" + fingerprint(embedded.candidate)]
+def rejection_hashes(
+    embedded: EmbeddedCandidate, comparer: TextComparer, key: SubjectKey, pack: Pack | None = None
+) -> list[int]:
+    """Return keyed hashes of a candidate: one of what it asserts, and some of its text's vector.
+
+    With a pack also those of what it asserts under other names of its entity and predicate: what was rejected before
+    there was an alias is found by the name that it had.
+    """
+    spelled = {fingerprint(one) for one in (spellings(embedded.candidate, pack) if pack else [embedded.candidate])}
+    parts = [b"said\0" + one for one in sorted(spelled)]
     if embedded.vector is not None:
         prefix = f"near\0{comparer.embedder.name}\0".encode()
         parts += [prefix + band for band in bands(embedded.vector[None, :])[0]]
@@ -294,7 +310,7 @@ async def rejections_for(
         return [()] * len(embedded)
     hashes: set[int] = set()
     for number, one in enumerate(embedded, 1):
-        hashes.update(rejection_hashes(one, comparer, tenant_data_key))
+        hashes.update(rejection_hashes(one, comparer, tenant_data_key, pack))
         if number % SLICE == 0:
             await checkpoint()
     name, values = rejections_query(embedded, hashes, pack, tx.now)
@@ -307,7 +323,7 @@ async def rejections_for(
         except SealBroken:
             continue  # What nobody can read any more is forgotten.
         ids.append(row["proposal_id"])
-        rejected.append(candidate_of(row, content))
+        rejected.append(resolved(candidate_of(row, content), pack))
     fingerprints = [fingerprint(candidate) for candidate in rejected]
     before = list(zip(ids, await comparer.embed(rejected), fingerprints, strict=True))
     return [tuple(_similar(one, before, comparer)) for one in embedded]

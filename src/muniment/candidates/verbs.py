@@ -7,8 +7,10 @@ changed since, and writes. Captures of one holder are consolidated in their orde
 again, those behind it wait with it.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import anyio
@@ -16,16 +18,25 @@ from anyio.lowlevel import checkpoint
 
 from muniment.access.roles import Right as Right
 from muniment.candidates import store as candidates
-from muniment.candidates.backlog import Batch, Failure, complete_batch, lock_batch, read_batch, split_batch
+from muniment.candidates.backlog import (
+    Batch,
+    DueAgain,
+    Failure,
+    complete_batch,
+    lock_batch,
+    read_again,
+    read_batch,
+    split_batch,
+)
 from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import submit
-from muniment.candidates.rules import Draft, Found, draft_facts
+from muniment.candidates.rules import Draft, Found, draft_facts, own_words_holder
 from muniment.capture.rules import ProposeFields, proposal_input, run_fields
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.database.locks import block_erasures
 from muniment.database.storage import Transaction
-from muniment.errors import ExtractorFailed, KeyRotated
+from muniment.errors import ExtractorFailed, KeyRotated, ReadersUnavailable
 from muniment.job import JobResult
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Capture, holder_of
@@ -37,6 +48,8 @@ from muniment.promotion import by_policy
 from muniment.review.verbs import promote_by_policy
 from muniment.tracing import span
 from muniment.verbs.declaration import verb
+
+log = logging.getLogger("muniment.language")
 
 BATCH = 500
 # Batches of a run of the job; other tenants' jobs come between.
@@ -85,7 +98,11 @@ async def consolidate(context: FabricContext, tenant_id: str, *, on_progress: Pr
     with span("consolidate"):
         total, more = Consolidation(), True
         while more:
-            done, more = await consolidate_batch(context, tenant_id)
+            try:
+                done, more = await consolidate_batch(context, tenant_id)
+            except ReadersUnavailable as error:
+                _report_waiting(tenant_id, error)
+                break
             total = _sum(total, done)
             if on_progress is not None and done != Consolidation():
                 on_progress(total)
@@ -95,8 +112,15 @@ async def consolidate(context: FabricContext, tenant_id: str, *, on_progress: Pr
 async def run_job(opened: Opened, tenant_id: str) -> JobResult:
     """Consolidate a few batches, in the order of their commits, then promote what else policy may promote."""
     context, total, more = opened.context, Consolidation(), True
+    retry_at: datetime | None = None
     for _ in range(BATCHES):
-        done, more = await consolidate_batch(context, tenant_id)
+        try:
+            done, more = await consolidate_batch(context, tenant_id)
+        except ReadersUnavailable as error:
+            _report_waiting(tenant_id, error)
+            pause = (await context.pack_in_force(tenant_id)).memory_layer.extraction.retry_after
+            more, retry_at = False, context.now() + pause
+            break
         total = _sum(total, done)
         if not more:
             break
@@ -109,7 +133,12 @@ async def run_job(opened: Opened, tenant_id: str) -> JobResult:
         "promoted": len(promoted),
         "parked": len(total.failed),
     }
-    return JobResult(counts, more, again[0]["at"] if again else None)
+    times = [at for at in (again[0]["at"] if again else None, retry_at) if at is not None]
+    return JobResult(counts, more, min(times, default=None))
+
+
+def _report_waiting(tenant_id: str, error: ReadersUnavailable) -> None:
+    log.warning("captures of tenant %s wait: %s", tenant_id, error.message)
 
 
 def _sum(one: Consolidation, other: Consolidation) -> Consolidation:
@@ -120,7 +149,8 @@ def _sum(one: Consolidation, other: Consolidation) -> Consolidation:
 async def consolidate_batch(context: FabricContext, tenant_id: str, count: int = BATCH) -> tuple[Consolidation, bool]:
     """Consolidate one batch, and promote what policy may promote of it; also returns whether more may wait.
 
-    The result is empty if another process was quicker.
+    The result is empty if another process was quicker. Raises `ReadersUnavailable` where this process lacks the
+    tenant's language version, or its readers do not answer: nothing was written, and the captures wait (CAN-15).
     """
     batch = await _read(context, tenant_id, count)
     if batch is None:
@@ -159,15 +189,27 @@ async def consolidate_batch(context: FabricContext, tenant_id: str, count: int =
 async def _read(context: FabricContext, tenant_id: str, count: int) -> Batch | None:
     for attempt in (1, 2):
         try:
-            async with context.transaction(tenant_id, "writer") as tx:
-                if await context.vault.tenant(tx) is None:
-                    return None
-                return await read_batch(tx, context.vault, count)
+            return await _read_once(context, tenant_id, count)
         except KeyRotated:
             # The next attempt reads the tenant's new key first.
             if attempt == 2:
                 raise
     return None
+
+
+async def _read_once(context: FabricContext, tenant_id: str, count: int) -> Batch | None:
+    only_new = False
+    while True:
+        async with context.transaction(tenant_id, "writer") as tx:
+            if await context.vault.tenant(tx) is None:
+                return None
+            batch = await read_batch(tx, context.vault, count, only_new=only_new)
+        if not isinstance(batch, DueAgain):
+            return batch
+        async with context.transaction(tenant_id, "writer") as tx:
+            if (again := await read_again(tx, context.vault, batch)) is not None:
+                return again
+        only_new = True
 
 
 async def _decide(
@@ -181,10 +223,10 @@ async def _decide(
     drafts: list[Draft] = []
     most = sum(1 + len(found.get(capture.capture_id, ())) for capture in ready)
     ids = iter(candidates.new_ids(tx, most))
-    holders = {holder_of(capture.subject, capture.user_id) for capture in ready if found.get(capture.capture_id)}
+    holders = {own_words_holder(capture, pack) for capture in ready if found.get(capture.capture_id)}
     keys = await context.vault.keys(tx, holders, make=True) if holders else {}
     for capture in ready:
-        key = keys.get(holder_of(capture.subject, capture.user_id))
+        key = keys.get(own_words_holder(capture, pack))
         number = batch.number(capture.capture_id)
         read = draft_facts(capture, pack, found.get(capture.capture_id, []), ids, key.digest if key else None, number)
         drafts += await candidates.not_proposed_before(tx, context.vault, read) if number > 1 and read else read

@@ -12,7 +12,7 @@ SELECT * FROM (
   FROM captures c
   WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) < (:seq::bigint, :after)
     AND (:kind::text IS NULL OR c.kind = :kind) AND (:source::text IS NULL OR c.source = :source)
-    AND (:subject::text IS NULL OR c.subject = :subject OR (c.subject IS NULL AND c.user_id = :subject_user))
+    AND (:subject::text[] IS NULL OR c.subject = ANY (:subject) OR (c.subject IS NULL AND c.user_id = :subject_user))
     AND (:user_id::text IS NULL OR c.user_id = :user_id) AND (:session_id::text IS NULL OR c.session_id = :session_id)
     AND (:run_id::text IS NULL OR c.run_id = :run_id)
     AND (:since::timestamptz IS NULL OR c.captured_at >= :since) AND (:until::timestamptz IS NULL OR c.captured_at < :until)
@@ -31,7 +31,7 @@ FROM archived_captures a
 JOIN archives v ON v.tenant_id = :tenant_id AND v.archive_id = a.archive_id
 WHERE a.tenant_id = :tenant_id AND (a.seq, a.capture_id) < (:seq::bigint, :after)
   AND (:kind::text IS NULL OR v.kind = :kind)
-  AND (:subject::text IS NULL OR a.subject = :subject OR (a.subject IS NULL AND a.user_id = :subject_user))
+  AND (:subject::text[] IS NULL OR a.subject = ANY (:subject) OR (a.subject IS NULL AND a.user_id = :subject_user))
   AND (:user_id::text IS NULL OR a.user_id = :user_id)
   AND (:since::timestamptz IS NULL OR a.captured_at >= :since) AND (:until::timestamptz IS NULL OR a.captured_at < :until)
   AND (:all OR {reviewed a})

@@ -77,7 +77,7 @@ def user_subject(user_id: str | None, pack: Pack) -> str | None:
     """Return the CEID of a user; None without a user, and for an id that no CEID can hold (CAP-12)."""
     if user_id is None:
         return None
-    ceid = f"{pack.identity.user_namespace}:{user_id}"
+    ceid = f"{pack.identity.users}:{user_id}"
     return ceid if is_ceid(ceid) and not holds_card_number(user_id) else None
 
 
@@ -89,7 +89,21 @@ def subject_of(subject: str | None, user_id: str | None, pack: Pack) -> str | No
 def user_of(subject: str | None, pack: Pack) -> str | None:
     """Return the user id that a subject stands for, if it is a user."""
     namespace, colon, user_id = (subject or "").partition(":")
-    return user_id if colon and namespace == pack.identity.user_namespace else None
+    return user_id if colon and namespace in pack.identity.users_spelled else None
+
+
+def with_aliases_resolved(item: CaptureInput, pack: Pack) -> CaptureInput:
+    """Return a capture about the subject, and with a fact about the entity, that the pack's aliases mean (PAC-7).
+
+    It is done before anything is sealed: all that is said of one subject is sealed under one key.
+    """
+    identity, fact = pack.identity, item.fact
+    changed: dict[str, Any] = {}
+    if item.subject is not None and (subject := identity.resolve(item.subject)) != item.subject:
+        changed["subject"] = subject
+    if fact is not None and fact.entity is not None and (entity := identity.resolve(fact.entity)) != fact.entity:
+        changed["fact"] = fact.model_copy(update={"entity": entity})
+    return item.model_copy(update=changed) if changed else item
 
 
 # ---- inputs: what `capture`, `propose` and `correct` take ----

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from muniment.archives import store as archived
 from muniment.archives.folder import Archives
-from muniment.capture.rules import vouched_for
+from muniment.capture.rules import vouched_for, with_aliases_resolved
 from muniment.database.row_lists import AT_MOST
 from muniment.database.rows import capture_of, open_contents
 from muniment.database.sealing import SubjectKey, Vault
@@ -48,7 +48,10 @@ COLUMNS: tuple[str, ...] = (
 
 @dataclass(slots=True)
 class Prepared:
-    """Checked captures, each with the bytes to be sealed and the holder of the key that seals them."""
+    """Checked captures, each with the bytes to be sealed and the holder of the key that seals them.
+
+    `given` holds, by index, the captures that named an alias, as the caller gave them.
+    """
 
     pack: Pack
     now: datetime
@@ -56,6 +59,7 @@ class Prepared:
     items: list[CaptureInput] = field(default_factory=list)
     contents: list[bytes] = field(default_factory=list)
     holders: list[str] = field(default_factory=list)
+    given: dict[int, CaptureInput] = field(default_factory=dict)
 
     def field_name(self, index: int, name: str | None) -> str | None:
         """Return the name of an item's field as the caller knows it."""
@@ -64,6 +68,8 @@ class Prepared:
     def add(self, items: Sequence[CaptureInput]) -> None:
         """Check and add items; raises `InvalidInput` naming the field, and in a batch the item."""
         latest, labels = self.now + CLOCK_TOLERANCE, self.pack.labels
+        if self.pack.identity.aliases:
+            items = self._with_aliases_resolved(items)
         for item in items:
             try:
                 if item.classification not in labels:
@@ -82,6 +88,13 @@ class Prepared:
                 raise
         self.items.extend(items)
         self.holders.extend([holder_of(item.subject, item.user_id) for item in items])
+
+    def _with_aliases_resolved(self, items: Sequence[CaptureInput]) -> list[CaptureInput]:
+        found = [with_aliases_resolved(item, self.pack) for item in items]
+        for index, (before, after) in enumerate(zip(items, found, strict=True), len(self.items)):
+            if after is not before:
+                self.given[index] = before
+        return found
 
     def _check_qualifiers(self, item: CaptureInput) -> None:
         """Raise `InvalidInput` for personal data in qualifiers: they are not sealed, so no erasure removes them.
@@ -113,7 +126,7 @@ async def write(
     else:
         keys = await vault.keys_and_tick(tx, prepared.holders)
     ids = ids or make_ids("cap", len(prepared.items), tx.now)
-    known, same = await _claim(tx, author, prepared, ids, keys)
+    known, same = await _claim(tx, vault, author, prepared, ids, keys)
     fresh = [index for index in range(len(ids)) if index not in known and index not in same]
     if not fresh:
         return [known[same.get(index, index)] for index in range(len(ids))]
@@ -149,6 +162,8 @@ def _columns(
     author: Principal, items: list[CaptureInput], tick: Tick
 ) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """Return the columns that have the same value in every row, which are sent once, and then the other columns."""
+    if len(items) == 1:
+        return _row(author, items[0], tick), {}
     fields = [vars(item) for item in items]
     columns: dict[str, Sequence[Any]] = {name: [one[name] for one in fields] for name in COLUMNS}
     columns["qualifiers"] = [Jsonb(named) if named else None for named in columns["qualifiers"]]
@@ -157,6 +172,17 @@ def _columns(
     columns["observed_at"] = [seen or tick.at for seen in columns["observed_at"]]
     uniform = {name: column[0] for name, column in columns.items() if column.count(column[0]) == len(column)}
     return uniform, {name: column for name, column in columns.items() if name not in uniform}
+
+
+def _row(author: Principal, item: CaptureInput, tick: Tick) -> dict[str, Any]:
+    """Return the columns of one capture."""
+    fields = vars(item)
+    return {name: fields[name] for name in COLUMNS} | {
+        "qualifiers": Jsonb(item.qualifiers) if item.qualifiers else None,
+        "entity": item.fact.entity if item.fact is not None else None,
+        "vouched": vouched_for(author, item),
+        "observed_at": item.observed_at or tick.at,
+    }
 
 
 def _rows(
@@ -170,7 +196,7 @@ def _rows(
 
 
 async def _claim(
-    tx: Transaction, author: Principal, prepared: Prepared, ids: list[str], keys: dict[str, SubjectKey]
+    tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, ids: list[str], keys: dict[str, SubjectKey]
 ) -> tuple[dict[int, Receipt], dict[int, int]]:
     """Claim the batch's idempotency keys for its author.
 
@@ -182,11 +208,7 @@ async def _claim(
     for index, item in enumerate(prepared.items):
         if item.idempotency_key is None:
             continue
-        # Those that are left out do not count, so that digests from before there were such fields stay equal.
-        outside = {"idempotency_key"} | {name for name in ("valid_from", "valid_until") if getattr(item, name) is None}
-        digest = keys[prepared.holders[index]].digest(
-            to_json([author.kind, author.id, item.model_dump(exclude=outside)])
-        )
+        digest = _content_digest(author, item, keys[prepared.holders[index]])
         first, earlier = uses.setdefault(item.idempotency_key, (index, digest))
         if first != index:
             _check_same_content(prepared, index, digest, earlier)
@@ -201,12 +223,28 @@ async def _claim(
     for row in await tx.rows("capture.claimed_keys", keys=sorted(uses), **whose):
         index, digest = uses[row["key"]]
         if row["capture_id"] != ids[index]:
+            if digest != row["digest"] and index in prepared.given:
+                digest = await _digest_as_given(tx, vault, author, prepared.given[index]) or digest
             if row["owned"]:
                 _check_same_content(prepared, index, digest, row["digest"])
             elif digest != row["digest"]:
                 continue  # It may be another principal's, of whom nothing is revealed.
             known[index] = Receipt(row["capture_id"], row["seq"], row["captured_at"], repeated=True)
     return known, same
+
+
+def _content_digest(author: Principal, item: CaptureInput, key: SubjectKey) -> bytes:
+    """Hash a capture under its holder's key, to recognise it when it is repeated."""
+    # Those that are left out do not count, so that digests from before there were such fields stay equal.
+    outside = {"idempotency_key"} | {name for name in ("valid_from", "valid_until") if getattr(item, name) is None}
+    return key.digest(to_json([author.kind, author.id, item.model_dump(exclude=outside)]))
+
+
+async def _digest_as_given(tx: Transaction, vault: Vault, author: Principal, item: CaptureInput) -> bytes | None:
+    """Hash a capture as it was stored before its subject's name became an alias; None if nothing was."""
+    holder = holder_of(item.subject, item.user_id)
+    key = (await vault.keys(tx, [holder], skip_broken=True)).get(holder)
+    return _content_digest(author, item, key) if key is not None else None
 
 
 async def read(

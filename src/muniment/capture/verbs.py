@@ -31,7 +31,7 @@ from muniment.verbs.declaration import verb
 
 BATCH_LIMIT = 10_000
 # Captures that are checked between two event-loop checkpoints.
-_SLICE = 200
+_SLICE = 50
 # The index of an archive does not keep these fields.
 _NOT_IN_THE_INDEX = ("source", "session_id", "run_id")
 
@@ -89,7 +89,8 @@ async def _write(context: FabricContext, author: Principal, prepared: captures.P
     # Claiming idempotency keys may wait for another transaction, which must come before the tick.
     if not any(item.idempotency_key for item in prepared.items):
         with suppress(KeysMissing):
-            async with context.transaction(author.tenant_id, "writer", under=prepared.pack) as tx:
+            opened = context.transaction(author.tenant_id, "writer", under=prepared.pack, one_plan=True)
+            async with opened as tx:
                 tx.change_nothing_visible()
                 return await captures.write(tx, context.vault, author, prepared, make_keys=False)
     async with context.transaction(author.tenant_id, "writer", under=prepared.pack) as tx:
@@ -137,6 +138,7 @@ async def list_captures(context: FabricContext, reader: Principal, request: List
             raise InvalidInput("is not known of archived captures", field=name)
     pack = await context.pack_for(reader)
     filters = {name: getattr(request, name) for name in CaptureFilters.model_fields}
+    filters["subject"] = pack.identity.spellings(request.subject) if request.subject is not None else None
     filters["subject_user"] = user_of(request.subject, pack)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await reruns.captures(

@@ -17,6 +17,7 @@ from muniment.cli.options import PLACE, flag
 from muniment.cli.output import Screen, joined
 from muniment.database import embedded
 from muniment.database.address import Address
+from muniment.database.languages import Languages, MissingLanguage, missing_languages
 from muniment.database.master import find_master_keys
 from muniment.database.migrate import (
     SCHEMA_STEP,
@@ -31,6 +32,7 @@ from muniment.database.migrate import (
 from muniment.erasure.purge import purge_problems
 from muniment.errors import InvalidInput, StorageError, StorageUnavailable
 from muniment.opening import Opened, connect, embedded_address, prepared
+from muniment.packs.store import PROGRAM
 from muniment.promotion import reindex as maintenance
 from muniment.settings import Settings
 
@@ -104,6 +106,8 @@ def show_status(call: Call) -> None:
         call.note(f"migrations applied from files that differ from this program's: {joined(state.schema.changed)}")
     for one in state.refused_names:
         call.note(f"tenant {one.tenant_id}: the key {one.key_id} is refused, the name of its principal {one.problem}")
+    for one in state.missing_languages:
+        call.note(f"tenant {one.tenant_id}: its captures wait, {one.problem}")
     if state.refusal is not None:
         raise state.refusal
 
@@ -131,6 +135,17 @@ def reindex(call: Call, tenant: Tenants = None) -> None:
     """
     found = anyio.run(_for_tenants, call, tenant, "reindexing", _reindex)
     lines = [f"{one['tenant_id']}  {one['memories']} memories indexed, by {one['embedder']}" for one in found]
+    call.show_line({"tenants": found}, *(lines or ["there is no tenant yet"]))
+
+
+@command(db, "language", options=PLACE)
+def adopt_language(call: Call, tenant: Tenants = None) -> None:
+    """Let this program's language version read the texts of tenants, and show what it was before.
+
+    The version is that of the trained readers, if the package muniment-models is installed, else that of the rules.
+    """
+    found = anyio.run(_for_tenants, call, tenant, "adopting", _adopt_language)
+    lines = [f"{one['tenant_id']}  {one['before']} -> {one['version']}" for one in found]
     call.show_line({"tenants": found}, *(lines or ["there is no tenant yet"]))
 
 
@@ -165,6 +180,16 @@ async def _reindex(opened: Opened, tenant_id: str) -> _Result:
     return {"memories": done.memories, "embedder": done.embedder}
 
 
+async def _adopt_language(opened: Opened, tenant_id: str) -> _Result:
+    context = opened.context
+    async with context.transaction(tenant_id, "writer") as tx:
+        before = await context.languages.read(tx)
+        if before != context.languages.own:
+            tx.change_nothing_visible()
+            await context.languages.adopt(tx, PROGRAM)
+    return {"before": before, "version": context.languages.own}
+
+
 @dataclass(frozen=True)
 class _State:
     """The status of a database."""
@@ -176,6 +201,7 @@ class _State:
     refusal: Exception | None
     refused_names: tuple[RefusedName, ...] = ()
     purge_obstacles: list[str] | None = None
+    missing_languages: tuple[MissingLanguage, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         found = self.schema
@@ -190,6 +216,7 @@ class _State:
             "pending": found.pending if found else (SCHEMA_STEP,),
             "changed": found.changed if found else (),
             "refused_names": [asdict(one) for one in self.refused_names],
+            "missing_languages": [asdict(one) for one in self.missing_languages],
             "clock_bound_s": found.clock_bound.total_seconds() if found and found.clock_bound else None,
             "purge_waits": self.purge_obstacles,
         }
@@ -269,16 +296,18 @@ async def _migrate(settings: Settings, reset_logins: bool) -> tuple[str, ...]:
 async def _read_state(settings: Settings) -> _State:
     if settings.url is not None:
         address = Address.parse(settings.url, find_master_keys(None).login_secret())
-        return await _examine(address, _format_url(address.owner), embedded=False)
+        return await _examine(settings, address, _format_url(address.owner), embedded=False)
     running = embedded.is_running(settings.home)
     if not running and not (settings.home / "data").is_dir():
         refusal = StorageUnavailable(f"there is no database in {settings.home} yet; muniment db start creates one")
         return _State(str(settings.home), embedded=True, running=False, schema=None, refusal=refusal)
     async with _lease(settings.home) as lease:
-        return await _examine(embedded_address(lease), str(settings.home), embedded=True, running=running)
+        return await _examine(settings, embedded_address(lease), str(settings.home), embedded=True, running=running)
 
 
-async def _examine(address: Address, place: str, *, embedded: bool, running: bool | None = None) -> _State:
+async def _examine(
+    settings: Settings, address: Address, place: str, *, embedded: bool, running: bool | None = None
+) -> _State:
     schema, refusal = None, None
     try:
         schema = await status(address)
@@ -293,6 +322,7 @@ async def _examine(address: Address, place: str, *, embedded: bool, running: boo
         schema=schema,
         refusal=refusal,
         refused_names=tuple(await refused_names(address)) if ready else (),
+        missing_languages=tuple(await missing_languages(address, Languages(settings.readers))) if ready else (),
         # The embedded server is configured for purges.
         purge_obstacles=await purge_problems(address.for_owner()) if schema is not None and not embedded else None,
     )

@@ -13,6 +13,7 @@ from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command, group
 from muniment.cli.options import RUN, WHERE, flag
 from muniment.cli.output import Progress, Screen, draw_figures, format_figure, joined
+from muniment.evaluation.parts import Part, select_part
 from muniment.evaluation.records import Record, read_records
 
 if TYPE_CHECKING:
@@ -24,9 +25,13 @@ app = typer.Typer()
 eval_ = group(app, "eval")
 
 Evaluation = Literal["contradictions", "duplicates", "pii", "injection"]
-_Figures: TypeAlias = Callable[[Iterator[Record]], dict[str, Any]]
+_Figures: TypeAlias = Callable[..., dict[str, Any]]
 _Row: TypeAlias = dict[str, Any]
 
+PartOption = Annotated[
+    Part | None,
+    flag("--part held|open", "Only the records on which bars are read (held), or only the others (open)."),
+]
 Data = Annotated[Path, flag("--data FILE", "Records: .jsonl or a .json array, or either with .gz.")]
 
 
@@ -39,13 +44,29 @@ _DETECTORS: dict[Evaluation, str] = {
 
 
 def _add_detector(name: Evaluation, words: str) -> None:
-    def evaluate(call: Call, data: Data) -> None:
-        records = read_records(data)
+    def evaluate(call: Call, data: Data, part: PartOption = None) -> None:
+        records = select_part(read_records(data), part)
         # Imported by name, so that each evaluation loads only what it needs.
         figures = cast("_Figures", import_module(f"muniment.evaluation.{name}").figures)
-        _show_figures(call, name, records, figures)
+        # Imported here: it loads the embedders, which other commands of this module do without.
+        from muniment.settings import installed_readers
 
-    evaluate.__doc__ = f"{words}\n\nNothing is stored, and no database is needed."
+        readers = installed_readers()
+        if readers is None:
+            _show_figures(call, name, records, figures)
+            return
+
+        def with_and_without(some: Iterator[Record]) -> dict[str, Any]:
+            every = list(some)
+            both = {"rules": figures(iter(every)), "readers": figures(iter(every), readers)}
+            return both | {"language": readers.version}
+
+        _show_figures(call, name, records, with_and_without)
+
+    evaluate.__doc__ = (
+        f"{words}\n\nWith the package muniment-models the figures are those of the rules alone, and with the readers."
+        " Nothing is stored, and no database is needed."
+    )
     command(eval_, name)(evaluate)
 
 
@@ -61,7 +82,9 @@ def _show_figures(call: Call, name: str, records: Sequence[Record], figures: _Fi
 
 @command(eval_, "extraction")
 def extraction(
-    call: Call, data: Annotated[Path, flag("--data PATH", "A file of records, or a folder of .jsonl files.")]
+    call: Call,
+    data: Annotated[Path, flag("--data PATH", "A file of records, or a folder of .jsonl files.")],
+    part: PartOption = None,
 ) -> None:
     """Measure which facts the rules extract from messages: preferences, their updates, and none from questions.
 
@@ -69,11 +92,11 @@ def extraction(
     """
     from muniment.evaluation.extraction import figures, read_data
 
-    _show_figures(call, "extraction", read_data(data), figures)
+    _show_figures(call, "extraction", select_part(read_data(data), part), figures)
 
 
 @command(eval_, "memory")
-def memory(call: Call, data: Data) -> None:
+def memory(call: Call, data: Data, part: PartOption = None) -> None:
     """Measure memory as a whole: conversations are captured and promoted, then questions are recalled.
 
     Reads the formats of LoCoMo and LongMemEval. Uses a database of its own, which is deleted afterwards.
@@ -81,7 +104,7 @@ def memory(call: Call, data: Data) -> None:
     from muniment.evaluation.conversations import conversations
     from muniment.evaluation.memory import measure
 
-    talks = conversations(read_records(data))
+    talks = conversations(select_part(read_records(data), part))
     with call.progress("evaluating memory") as steps:
         result = measure(talks, steps.update)
     call.show(result, draw_figures)

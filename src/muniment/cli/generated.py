@@ -158,6 +158,7 @@ COMMANDS: Mapping[str, Plain] = {
                         "audit_sample",
                         "returned",
                         "suspended",
+                        "near_threshold",
                     ]
                     | None,
                     flag("--reason", "Why a person has to look at it."),

@@ -119,7 +119,7 @@ async def _work(call: Call, until_idle: bool, concurrency: int, processes: int, 
                     write_note("working; press Ctrl-C to stop")
                 else:
                     link.send("ready")
-                    tasks.start_soon(link.follow, partial(_obey, tasks.cancel_scope))
+                    tasks.start_soon(link.follow, partial(_on_command, tasks.cancel_scope))
                 await running.forever()
                 tasks.cancel_scope.cancel()
     finally:
@@ -128,7 +128,7 @@ async def _work(call: Call, until_idle: bool, concurrency: int, processes: int, 
     return ran
 
 
-def _obey(scope: "anyio.CancelScope", command: "Command") -> None:
+def _on_command(scope: "anyio.CancelScope", command: "Command") -> None:
     if command != "work":
         scope.cancel()
 

@@ -17,9 +17,9 @@ WHERE c.tenant_id = :tenant_id AND c.subject = ANY (:subjects)
 ORDER BY c.seq, c.consent_id
 
 -- name: list
--- The records of one subject or of all, after a record.
+-- The records of one subject, under all its names, or of all, after a record.
 {ledger c}
-WHERE c.tenant_id = :tenant_id AND (:subject::text IS NULL OR c.subject = :subject)
+WHERE c.tenant_id = :tenant_id AND (:subjects::text[] IS NULL OR c.subject = ANY (:subjects))
   AND (c.seq, c.consent_id) > (:seq::bigint, :after)
 ORDER BY c.seq, c.consent_id
 LIMIT :count
@@ -39,7 +39,7 @@ SELECT chain.root_id, rests.tier, rests.class, rests.seen, count(rests.memory_id
   (array_agg(rests.memory_id ORDER BY rests.memory_id DESC))[1:100] AS memory_ids
 FROM (
   SELECT DISTINCT c.root_id FROM consents c
-  WHERE c.tenant_id = :tenant_id AND (:consent_id::text IS NULL OR c.consent_id = :consent_id) AND (:subject::text IS NULL OR c.subject = :subject)
+  WHERE c.tenant_id = :tenant_id AND (:consent_id::text IS NULL OR c.consent_id = :consent_id) AND (:subjects::text[] IS NULL OR c.subject = ANY (:subjects))
   ORDER BY c.root_id DESC LIMIT :chains) chain
 LEFT JOIN LATERAL (
   SELECT s.memory_id, s.tier, s.class, {consent_allows s} AS seen

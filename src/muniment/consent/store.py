@@ -29,6 +29,9 @@ CHAINS = 100
 
 def check(terms: ConsentInput, pack: Pack, now: datetime) -> None:
     """Check what needs the pack and the time; raises `InvalidInput`."""
+    if not pack.identity.knows_namespace(terms.subject):
+        namespace = terms.subject.partition(":")[0]
+        raise InvalidInput(f"the pack {pack.ref} declares no namespace {namespace}", field="subject")
     for label in terms.data_classifications_allowed:
         if not pack.has_label(label):
             raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed")
@@ -36,11 +39,13 @@ def check(terms: ConsentInput, pack: Pack, now: datetime) -> None:
         raise InvalidInput("must lie in the future, after valid_from", field="valid_until")
 
 
-async def grant(tx: Transaction, vault: Vault, officer: Principal, terms: ConsentInput) -> Consent:
+async def grant(tx: Transaction, vault: Vault, officer: Principal, terms: ConsentInput, pack: Pack) -> Consent:
     """Record a checked consent; with `supersedes` it replaces an earlier one.
 
+    An alias of its subject is resolved; what supersedes keeps the name of the earlier one.
     Raises `NotFound`, or `ConsentChanged` when that one was superseded before.
     """
+    terms = await _with_alias_resolved(tx, vault, terms, pack)
     holder = holder_of(terms.subject, None)
     keys = await _lock_subject(tx, vault, holder)
     consent_id = make_id("cns", tx.now)
@@ -84,6 +89,15 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, terms: Consen
     return await one(tx, vault, consent_id)
 
 
+async def _with_alias_resolved(tx: Transaction, vault: Vault, terms: ConsentInput, pack: Pack) -> ConsentInput:
+    subject = pack.identity.resolve(terms.subject)
+    if terms.supersedes is not None:
+        earlier = await one(tx, vault, terms.supersedes, field="supersedes")
+        # A chain of consents is of one name: its memories rest on it.
+        subject = earlier.subject if pack.identity.resolve(earlier.subject) == subject else subject
+    return terms.model_copy(update={"subject": subject})
+
+
 async def revoke(
     tx: Transaction, vault: Vault, officer: Principal, consent_id: str, evidence_refs: tuple[str, ...]
 ) -> Consent:
@@ -121,19 +135,21 @@ async def _lock_subject(tx: Transaction, vault: Vault, holder: str) -> dict[str,
 
 
 async def listed(
-    tx: Transaction, vault: Vault, subject: str | None, limit: int, after: str | None = None
+    tx: Transaction, vault: Vault, subjects: Sequence[str] | None, limit: int, after: str | None = None
 ) -> list[Consent]:
-    """List the records of one subject, or of the tenant, oldest first, each with its state now.
+    """List the records of a subject under all its names, or of the tenant, oldest first, each with its state now.
 
     Raises `NotFound` for an `after` that is no consent of the tenant.
     """
     place = await cursors.page_start(tx, "consent.place", after)
-    return await _opened(tx, vault, await tx.rows("consent.list", subject=subject, count=limit, **place))
+    return await _opened(tx, vault, await tx.rows("consent.list", subjects=subjects, count=limit, **place))
 
 
-async def reach(tx: Transaction, *, consent_id: str | None = None, subject: str | None = None) -> list[ConsentReach]:
+async def reach(
+    tx: Transaction, *, consent_id: str | None = None, subjects: Sequence[str] | None = None
+) -> list[ConsentReach]:
     """Count what rests on a consent and its renewals, or on each of a subject's, latest first; raises `NotFound`."""
-    which = {"consent_id": consent_id, "subject": subject, "chains": CHAINS}
+    which = {"consent_id": consent_id, "subjects": subjects, "chains": CHAINS}
     by_chain: dict[str, list[Row]] = {}
     for row in await tx.rows("consent.reach", **which, seq=LATEST, at=tx.now, sensitive=[]):
         by_chain.setdefault(row["root_id"], []).append(row)

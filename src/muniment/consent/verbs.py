@@ -24,7 +24,7 @@ async def grant(context: FabricContext, officer: Principal, request: ConsentFiel
     consent.check(request, pack, context.now())
     await context.open_tenant(officer.tenant_id)
     async with context.write_once(officer.tenant_id, "privacy", under=pack) as tx:
-        return await consent.grant(tx, context.vault, officer, request)
+        return await consent.grant(tx, context.vault, officer, request, pack)
 
 
 class Revoke(VerbInput):
@@ -57,8 +57,9 @@ async def reach(context: FabricContext, reader: Principal, request: Reach) -> Se
     """
     if (request.consent_id is None) == (request.subject is None):
         raise InvalidInput("give a consent, or a subject", field="consent_id")
+    names = await context.spellings(reader, request.subject)
     async with context.read_only(reader.tenant_id) as tx:
-        return await consent.reach(tx, **dict(request))
+        return await consent.reach(tx, consent_id=request.consent_id, subjects=names)
 
 
 @verb("consent.sweep", right="work", effect="pass", http="POST /work/sweep", cli="consent sweep")
@@ -97,5 +98,6 @@ async def list_consents(context: FabricContext, reader: Principal, request: List
 
     `after` is the id of the last of the previous page.
     """
+    names = await context.spellings(reader, request.subject)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        return await consent.listed(tx, context.vault, request.subject, request.limit, request.after)
+        return await consent.listed(tx, context.vault, names, request.limit, request.after)

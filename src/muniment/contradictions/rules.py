@@ -5,76 +5,166 @@ plain text, the texts are compared, by similarity and by a judge of assertions.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from pydantic_core import to_json
 
+from muniment.candidates.ontology import resolved
 from muniment.candidates.rules import compared_as, intent_under, lasts_as_long
-from muniment.language.assertion import Judge, Judgement, relate
+from muniment.language.assertion import Judge, Judgement, relate, repeats_words, same_subject
 from muniment.language.instructions import visible_text
+from muniment.language.readers import PairScores
 from muniment.model.candidate import Candidate, Scope
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack, Thresholds
+from muniment.pack.schema import Identity
 
 # Confidences are written with two or three digits: what is 0.15 apart on paper is so here.
 _ROUNDING = 1e-9
-OTHER_VALUE, RULE_FAILED = "other_value", "rule_failed"
+OTHER_VALUE, RULE_FAILED, NEAR_THRESHOLD = "other_value", "rule_failed", "near_threshold"
 _DIFFERENT = Judgement("different", ())
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A live memory on the candidate's key, or near to its text."""
+    """A live memory on the candidate's key, or near to its text; `scores` is what the trained judge says of both."""
 
     memory: PromotedMemory
     similarity: float = 0.0
     hidden: bool = False
+    scores: PairScores | None = None
 
 
 class Contradicted(NamedTuple):
-    """A memory that says something else, and in what it differs."""
+    """A memory that says something else, and in what it differs; `judged`: only the trained judge says so."""
 
     memory: PromotedMemory
     reason: str
+    judged: bool = False
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The memories that a candidate contradicts and those that it repeats, the oldest first."""
+    """The memories that a candidate contradicts and those that it repeats, the oldest first.
+
+    `uncertain` are those of which the trained judge's score lies within the margin of its threshold.
+    """
 
     contradicts: tuple[Contradicted, ...] = ()
     says_the_same: tuple[PromotedMemory, ...] = ()
+    uncertain: tuple[PromotedMemory, ...] = ()
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it meets no memory in any of these ways."""
+        return not self.contradicts and not self.says_the_same and not self.uncertain
+
+
+@dataclass(frozen=True)
+class JudgeThresholds:
+    """The scores from which the trained judge's answers count, and the margin around them."""
+
+    contradicts: float
+    same: float
+    margin: float
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How texts are compared: an embedder's thresholds, a judge, and the pack's namespace of users."""
+    """How texts are compared: an embedder's thresholds, a judge, and the pack's names of subjects."""
 
     thresholds: Thresholds
     judge: Judge
-    user_namespace: str = "user"
+    identity: Identity = field(default_factory=Identity)
+    # None where there is no trained judge.
+    judge_thresholds: JudgeThresholds | None = None
 
 
 def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], pack: Pack, by: Comparison) -> Compared:
     """Compare a candidate with every neighbour that some run could see beside it, not only the nearest (REV-9)."""
     contradicts: list[Contradicted] = []
     same: list[PromotedMemory] = []
+    uncertain: list[PromotedMemory] = []
     for neighbour in sorted(neighbours, key=lambda one: (one.memory.born_seq, one.memory.memory_id)):
         memory = neighbour.memory
-        if "evidence_link" in (candidate.write_class, memory.write_class):
-            continue
-        if not overlap(memory.scope, memory.tier, candidate.scope, tier):
+        if not _seen_together(candidate, tier, memory):
             continue
         found = _relation(candidate, neighbour, pack, by)
+        judged = found.verdict == "different" and neighbour.scores is not None
+        if judged and neighbour.scores is not None:
+            found = judged_relation(
+                candidate.text, memory.text, neighbour.similarity, neighbour.scores, by, trusted=_trusts_judge(pack)
+            )
         if found.verdict == "same" and not neighbour.hidden:
             same.append(memory)
         elif found.verdict == "contradicts":
-            contradicts.append(Contradicted(memory, found.reasons[0] if found.reasons else "judged"))
-    return Compared(tuple(contradicts), tuple(same))
+            contradicts.append(Contradicted(memory, found.reasons[0] if found.reasons else "judged", judged))
+        elif NEAR_THRESHOLD in found.reasons:
+            uncertain.append(memory)
+    return Compared(tuple(contradicts), tuple(same), tuple(uncertain))
+
+
+def _seen_together(candidate: Candidate, tier: Tier, memory: PromotedMemory) -> bool:
+    if "evidence_link" in (candidate.write_class, memory.write_class):
+        return False
+    return overlap(memory.scope, memory.tier, candidate.scope, tier)
+
+
+def pairs_to_read(
+    candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], pack: Pack, by: Comparison
+) -> list[Neighbour]:
+    """Return the neighbours that the trained judge reads: all at or above the threshold, then the nearest below it.
+
+    Those below are read down to the pack's similarity, until its number of pairs have been read. What has the same
+    words, or cannot have the same subject, is left out first.
+    """
+    policy, least = pack.memory_layer.contradiction.judge, by.thresholds.similarity
+    found = [
+        one
+        for one in sorted(neighbours, key=lambda one: (-one.similarity, one.memory.memory_id))
+        if one.similarity >= min(policy.similarity, least) and _may_conflict(candidate, tier, one, by)
+    ]
+    near = sum(one.similarity >= least for one in found)
+    return found[: max(near, policy.pairs)]
+
+
+def _may_conflict(candidate: Candidate, tier: Tier, neighbour: Neighbour, by: Comparison) -> bool:
+    memory = neighbour.memory
+    if not _seen_together(candidate, tier, memory) or not may_be_about_one(candidate, memory, by):
+        return False
+    if candidate.on_key and memory.entity is not None and memory.predicate is not None:
+        return False
+    return same_subject(visible_text(candidate.text), visible_text(memory.text))
+
+
+def _trusts_judge(pack: Pack) -> bool:
+    return pack.memory_layer.contradiction.judge.trusted
+
+
+def judged_relation(
+    a: str, b: str, similarity: float, scores: PairScores, by: Comparison, *, trusted: bool = False
+) -> Judgement:
+    """Return the trained judge's answer where the rules have none; in doubt the reason is `near_threshold`.
+
+    Texts say the same where the judge, their vectors and their words agree, or where the judge alone is `trusted`.
+    """
+    least = by.judge_thresholds
+    if least is None:
+        return _DIFFERENT
+    if scores.contradicts >= least.contradicts:
+        return Judgement("contradicts", (f"judge {scores.contradicts:.2f} of {least.contradicts:.2f}",))
+    if scores.contradicts >= least.contradicts - least.margin:
+        return Judgement("different", (NEAR_THRESHOLD,))
+    agree = similarity >= by.thresholds.duplicate_similarity and repeats_words(a, b)
+    if not (agree or trusted) or scores.same < least.same - least.margin:
+        return _DIFFERENT
+    if scores.same < least.same + least.margin:
+        return Judgement("different", (NEAR_THRESHOLD,))
+    return Judgement("same", (f"judge {scores.same:.2f} of {least.same:.2f}",))
 
 
 def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -> list[PromotedMemory]:
@@ -95,7 +185,7 @@ def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -
 def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Comparison) -> Judgement:
     memory = neighbour.memory
     if candidate.on_key and memory.entity is not None and memory.predicate is not None:
-        return _by_key(candidate, memory, pack)
+        return _by_key(candidate, resolved(memory, pack), pack)
     if not may_be_about_one(candidate, memory, by):
         return _DIFFERENT
     try:
@@ -116,7 +206,7 @@ def _by_key(candidate: Candidate, memory: PromotedMemory, pack: Pack) -> Judgeme
 
 def may_be_about_one(one: Candidate, other: Candidate | PromotedMemory, by: Comparison) -> bool:
     """Whether two texts may be about the same subject, so that they are compared."""
-    return _agree(compared_as(one, by.user_namespace), compared_as(other, by.user_namespace))
+    return _agree(compared_as(one, by.identity), compared_as(other, by.identity))
 
 
 def normal(value: Any) -> bytes:
@@ -141,11 +231,22 @@ def _normal(value: Any) -> Any:
             return value
 
 
-def may_supersede(candidate: Candidate, tier: Tier, observed_at: datetime, old: PromotedMemory, pack: Pack) -> Decision:
+def may_supersede(
+    candidate: Candidate,
+    tier: Tier,
+    observed_at: datetime,
+    old: PromotedMemory,
+    pack: Pack,
+    *,
+    judged: bool = False,
+) -> Decision:
     """Decide whether promoting the candidate replaces a memory that it contradicts, without a person's word (CTR-4).
 
-    A correction does, and any other class by its own rule in the pack.
+    A correction does, and any other class by its own rule in the pack. Where only the trained judge says that they
+    contradict one another (`judged`), nothing is replaced, unless the pack trusts the judge.
     """
+    if judged and not _trusts_judge(pack):
+        return refusing("judge_alone", "only the trained judge finds the contradiction")
     if not covers(candidate.scope, tier, old.scope, old.tier):
         return refusing("narrower_scope", "some run that sees the old one would not see the new one")
     if candidate.write_class == "correction":

@@ -7,15 +7,15 @@ here with all of them at once. A contradiction is opened when it is found and en
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.rules import compared_as
-from muniment.contradictions.rules import Comparison, Contradicted, Neighbour
+from muniment.candidates.rules import compared_as, tier_for
+from muniment.contradictions.rules import Comparison, Contradicted, JudgeThresholds, Neighbour, pairs_to_read
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
@@ -23,8 +23,12 @@ from muniment.database.vectors import Vector, inner_products, many_from_sql, to_
 from muniment.errors import Conflict, NotFound
 from muniment.language.embedding import Embedder, Vectors, embedded
 from muniment.language.instructions import visible_text
+from muniment.language.readers import RULES, Readers
+from muniment.language.readers.pairs import CONTRADICTS, SAME
+from muniment.language.readers.readers import PAIRS
 from muniment.model.candidate import Candidate
 from muniment.model.contradiction import Contradiction, Outcome
+from muniment.model.fields import Tier
 from muniment.model.ids import make_ids
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
@@ -53,6 +57,11 @@ class TextComparer:
     next_embedder: Embedder | None = None
     # Whether the tenant's vectors are searched by an index.
     by_index: bool = False
+    # The tenant's language version, and its trained readers; None for the rules alone (CAN-15).
+    language: str = RULES
+    readers: Readers | None = None
+    # The similarity down to which the trained judge reads neighbours.
+    down_to: float = 1.0
 
     async def embed(self, candidates: Sequence[Candidate]) -> list[EmbeddedCandidate]:
         """Embed the texts of candidates, as a reader sees them."""
@@ -63,6 +72,13 @@ class TextComparer:
             EmbeddedCandidate(one, _vector(one, vector), _vector(one, other))
             for one, vector, other in zip(candidates, vectors, nexts, strict=True)
         ]
+
+    @property
+    def reach(self) -> float:
+        """The similarity down to which neighbours are looked for: the threshold, or what the trained judge reads."""
+        return (
+            self.by.thresholds.similarity if self.readers is None else min(self.by.thresholds.similarity, self.down_to)
+        )
 
 
 def _vector(candidate: Candidate, vector: Vector | None) -> Vector | None:
@@ -75,6 +91,8 @@ def _vector(candidate: Candidate, vector: Vector | None) -> Vector | None:
 # A batch of at least `BATCH` candidates reads all vectors in scope, if there are at most `FETCHED`.
 BATCH, FETCHED = 8, 5000
 NEAREST = 50
+# Neighbours below the threshold that are opened for the judge of pairs; some are left out before it reads them.
+MOST_BELOW = 16
 # Searches that go out in one round trip.
 AT_ONCE = 25
 # Half precision changes a similarity by less than this: what is at the threshold is not lost to it.
@@ -107,15 +125,21 @@ def near_to(
         "embedder": comparer.embedder.name,
         "users": users_beside([one.candidate]),
         "on_key": one.candidate.on_key,
-        "about": compared_as(one.candidate, comparer.by.user_namespace),
-        "own": f"{comparer.by.user_namespace}:",
+        "about": about_spelled(one.candidate, comparer.by),
+        "own": comparer.by.identity.users_spelled,
         "sensitive": pack.sensitive_labels,
-        "reach": 1 - comparer.by.thresholds.similarity + ROUNDING,
+        "reach": 1 - comparer.reach + ROUNDING,
         "count": count,
         "seq": seq,
         "at": at,
     }
     return ("neighbours.near" if comparer.by_index else "neighbours.near_exactly", values)
+
+
+def about_spelled(candidate: Candidate, by: Comparison) -> list[str] | None:
+    """Return whom a text is about under every name of theirs; None if it may be about anybody."""
+    about = compared_as(candidate, by.identity)
+    return by.identity.spellings(about) if about is not None else None
 
 
 def neighbours_queries(
@@ -152,7 +176,8 @@ async def _of_one(
 ) -> list[Neighbour]:
     rows = [await tx.rows(name, **values) for name, values in neighbour_queries(one, comparer, pack)]
     count = NEAREST
-    while rows and len(rows[-1]) == count:
+    least = comparer.by.thresholds.similarity - ROUNDING
+    while rows and len(rows[-1]) == count and rows[-1][-1].get("similarity", 1.0) >= least:
         # All of them are near enough: there may be more.
         count *= 4
         name, values = neighbour_queries(one, comparer, pack, count)[-1]
@@ -182,7 +207,7 @@ async def _together(
     opened = await open_memories(tx, vault, rows)
     by_key: dict[tuple[str | None, str | None], list[str]] = {}
     for row in on_keys:
-        by_key.setdefault((row["entity"], row["predicate"]), []).append(row["memory_id"])
+        by_key.setdefault(key_of(row, pack), []).append(row["memory_id"])
     answers: list[list[Neighbour]] = []
     for one, similar in zip(candidates, near, strict=True):
         ids = {*similar, *(by_key.get((one.entity, one.predicate), ()) if one.on_key else ())}
@@ -207,20 +232,45 @@ def near_among(
         return found
     vectors: Vectors = many_from_sql([row["vector"] for row in seen])
     similar = inner_products(np.stack([vector for _, vector in embedded_at]), vectors)
-    least = comparer.by.thresholds.similarity - ROUNDING
-    for line, column in np.argwhere(similar >= least).tolist():
-        index, memory = embedded_at[line][0], seen[column]
+    least, down_to = comparer.by.thresholds.similarity - ROUNDING, comparer.reach - ROUNDING
+    for line, (index, _) in enumerate(embedded_at):
         user = embedded[index].candidate.scope.user_id
-        if (user is None or memory["user_id"] in ("", user)) and counts(index, memory):
-            found[index][memory["memory_id"]] = float(similar[line, column])
+        columns = np.flatnonzero(similar[line] >= down_to)
+        below = 0
+        # The nearest first: below the threshold only so many are read by the judge.
+        nearest: list[int] = columns[np.argsort(-similar[line, columns], kind="stable")].tolist()
+        for column in nearest:
+            memory, nearness = seen[column], float(similar[line, column])
+            if (user is not None and memory["user_id"] not in ("", user)) or not counts(index, memory):
+                continue
+            below += nearness < least
+            if below > MOST_BELOW:
+                break
+            found[index][memory["memory_id"]] = nearness
     return found
 
 
 def on_keys_of(candidates: Sequence[Candidate], pack: Pack) -> NamedStatement:
-    """Return the statement that finds the memories on the keys of candidates."""
-    keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
-    columns = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
+    """Return the statement that finds the memories on the keys of candidates, also under other names of theirs.
+
+    Memories of before an alias or a new name of a predicate keep their names until a backfill.
+    """
+    keys = {(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None}
+    spelled = sorted(
+        {
+            (entity, predicate)
+            for one, name in keys
+            for entity in pack.identity.spellings(one)
+            for predicate in pack.ontology.names_of(name)
+        }
+    )
+    columns = {"entities": [entity for entity, _ in spelled], "predicates": [predicate for _, predicate in spelled]}
     return ("neighbours.on_keys", {**columns, "sensitive": pack.sensitive_labels})
+
+
+def key_of(row: Row, pack: Pack) -> tuple[str, str]:
+    """Return the key of a memory under the names in use now."""
+    return pack.identity.resolve(row["entity"]), pack.ontology.current_name(row["predicate"])
 
 
 def users_beside(candidates: Iterable[Candidate]) -> list[str] | None:
@@ -236,6 +286,56 @@ async def open_memories(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> d
         if row["memory_id"] not in memories and (content := await open_memory(tx, vault, row)) is not None:
             memories[row["memory_id"]] = memory_of(row, content)
     return memories
+
+
+# ---- the trained judge ----
+
+
+def judge_thresholds(readers: Readers, pack: Pack) -> JudgeThresholds:
+    """Return the scores from which the judge's answers count: the pack's, else those measured with it."""
+    file, policy = readers.file(PAIRS), pack.memory_layer.contradiction.judge
+    contradicts = policy.contradicts if policy.contradicts is not None else file.thresholds[CONTRADICTS]
+    same = policy.same if policy.same is not None else file.thresholds[SAME]
+    return JudgeThresholds(contradicts, same, file.margin)
+
+
+async def judge_neighbours(
+    candidates: Sequence[Candidate],
+    around: Sequence[Sequence[Neighbour]],
+    comparer: TextComparer,
+    pack: Pack,
+    *,
+    tier: Tier | None = None,
+) -> list[list[Neighbour]]:
+    """Let the trained judge read the neighbours of candidates; what is below the threshold and not read is left out.
+
+    `tier` is theirs, if it is not the one that the pack derives. Without readers the neighbours are returned as they
+    are. Raises `ReadersUnavailable`.
+    """
+    if comparer.readers is None:
+        return [list(near) for near in around]
+    chosen = [
+        pairs_to_read(one, tier or tier_for(one, pack), near, pack, comparer.by)
+        for one, near in zip(candidates, around, strict=True)
+    ]
+    pairs = [
+        (visible_text(candidate.text), visible_text(one.memory.text))
+        for candidate, some in zip(candidates, chosen, strict=True)
+        for one in some
+    ]
+    scores = iter(await comparer.readers.read_pairs(pairs))
+    judged: list[list[Neighbour]] = []
+    for near, some in zip(around, chosen, strict=True):
+        by_id = {one.memory.memory_id: replace(one, scores=next(scores)) for one in some}
+        kept = [one for one in near if one.memory.memory_id in by_id or is_near(one, comparer)]
+        judged.append([by_id.get(one.memory.memory_id, one) for one in kept])
+    return judged
+
+
+def is_near(neighbour: Neighbour, comparer: TextComparer) -> bool:
+    """Whether a neighbour is on the candidate's key, or at or above the threshold; others only the judge reads."""
+    on_key = neighbour.similarity == 0.0
+    return on_key or neighbour.similarity >= comparer.by.thresholds.similarity - ROUNDING
 
 
 # ---- contradictions ----

@@ -24,6 +24,7 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PipelineStatus, 
 from psycopg.pq.abc import PGresult
 
 from muniment.database.server_liveness import Row, ServerLiveness
+from muniment.database.socket_watch import SocketWatch
 from muniment.database.statements import Statement
 
 # A statement and its arguments, in the order of its parameters.
@@ -92,6 +93,8 @@ class Connection(AsyncConnection[Row]):
                 self._send(statement, converted, sent)
                 if streams:
                     pgconn.flush()
+                    # A long batch is made in parts, so that other tasks of the event loop need not wait for all of it.
+                    await asyncio.sleep(0)
             pgconn.pipeline_sync()
             results = await self._results()
             pgconn.exit_pipeline_mode()
@@ -165,32 +168,38 @@ class Connection(AsyncConnection[Row]):
 
     async def _results(self) -> list[PGresult]:
         """Every result up to the Sync, read as the socket becomes readable."""
-        pgconn, loop = self.pgconn, asyncio.get_running_loop()
-        line = pgconn.socket
+        pgconn, watch = self.pgconn, SocketWatch(self.pgconn.socket)
         results: list[PGresult] = []
-        done: asyncio.Future[None] = loop.create_future()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def fail(error: Exception) -> None:
+            watch.stop()
+            done.set_exception(error)
 
         def read() -> None:
             if done.done():
                 return
             try:
-                if self._read(results):
+                while not (complete := self._read(results)) and watch.has_more():
+                    pass
+                if complete:
                     done.set_result(None)
             except Exception as error:
-                done.set_exception(error)
+                fail(error)
 
         def write() -> None:
+            if done.done():
+                return
             try:
                 if not pgconn.flush():
-                    loop.remove_writer(line)
+                    watch.stop_writing()
             except Exception as error:
-                if not done.done():
-                    done.set_exception(error)
+                fail(error)
 
         unsent = pgconn.flush()
-        loop.add_reader(line, read)
+        watch.start_reading(read)
         if unsent:
-            loop.add_writer(line, write)
+            watch.start_writing(write)
         try:
             if self.liveness is None:
                 await done
@@ -198,9 +207,7 @@ class Connection(AsyncConnection[Row]):
                 with self.liveness.waiting(self._hang_up):
                     await done
         finally:
-            loop.remove_reader(line)
-            if unsent:
-                loop.remove_writer(line)
+            watch.stop()
         return results
 
     def _read(self, results: list[PGresult]) -> bool:
@@ -239,7 +246,7 @@ class Connection(AsyncConnection[Row]):
         transformer = self._transformer
         transformer.set_pgresult(result)
         names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
-        return Reply(transformer.load_rows(0, count, lambda values: dict(zip(names, values, strict=True))), count)
+        return Reply([dict(zip(names, row, strict=True)) for row in transformer.load_rows(0, count, tuple)], count)
 
     async def _abandon(self) -> None:
         """Ask the server to stop what it does for this connection, and close it."""

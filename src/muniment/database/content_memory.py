@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 # Linux's MADV_WIPEONFORK, which Python does not name: a forked process finds zeros in the pages.
 _WIPE_ON_FORK = 18
 _ADVICE = (mmap.MADV_DONTDUMP, _WIPE_ON_FORK) if hasattr(mmap, "MADV_DONTDUMP") else ()
-_system = ctypes.CDLL(None)
+_system = ctypes.CDLL(None) if hasattr(mmap, "MAP_ANONYMOUS") else None
 
 
 class _Pages(mmap.mmap):
@@ -32,7 +32,7 @@ class _Pages(mmap.mmap):
 def content_array(shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
     """Return an array of zeros that content may be written to."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
-    if not size:
+    if not size or _system is None:
         return np.zeros(shape, dtype=kind)
     try:
         pages = _Pages(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

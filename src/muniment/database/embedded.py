@@ -19,6 +19,7 @@ import contextlib
 import fcntl
 import os
 import threading
+from collections.abc import Generator
 from pathlib import Path
 from typing import Self
 
@@ -110,6 +111,28 @@ def acquire(home: Path) -> Lease:
             raise
         finally:
             _acquiring.pop(lock, None)
+
+
+@contextlib.contextmanager
+def starting(home: Path) -> Generator[None]:
+    """Start the server in a thread while the block runs, and let it run until the block ends.
+
+    The block acquires a lease of its own. It is also the one to report why the server does not start.
+    """
+    leases: list[Lease] = []
+
+    def start() -> None:
+        with contextlib.suppress(StorageUnavailable):
+            leases.append(acquire(home))
+
+    thread = threading.Thread(target=start, name="muniment-start")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        for lease in leases:
+            lease.release()
 
 
 def keep_running(home: Path) -> None:

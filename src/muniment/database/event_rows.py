@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from muniment.database.row_digests import EncodedValues, InsertPlan, RowReader, event_row, insert_plan
@@ -54,8 +55,15 @@ class EventRows:
     def _noted(
         self, plan: InsertPlan, rows: Iterable[Sequence[Any]], each: tuple[str, ...], shared: dict[str, Any]
     ) -> Iterator[Sequence[Any]]:
+        waiting = iter(rows)
+        first, second = next(waiting, None), next(waiting, None)
+        if first is not None and second is None:
+            # A reader is worth making for several rows only.
+            self._rows.append(plan.event_row({**shared, **dict(zip(each, first, strict=True))}))
+            yield first
+            return
         event_row_of = plan.reader(each, shared, self._known)
-        for row in rows:
+        for row in chain([one for one in (first, second) if one is not None], waiting):
             self._rows.append(event_row_of(row))
             yield row
 

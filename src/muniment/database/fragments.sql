@@ -46,7 +46,8 @@ alias.promoted_at >= CASE WHEN alias.tier = 'working' THEN coalesce(:fresh_worki
 alias.tomb_seq IS NULL
 
 -- name: visible
--- All filters together.
+-- All filters together. recall/index_search.py has them in Python too, for the index in the process (`_select`, `_passes`,
+-- `_ConsentCheck`): whoever changes one changes the other.
 alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {not_retracted alias} AND {not_expired alias}
   AND {by_label alias} AND {by_intent alias} AND {by_session alias} AND {by_workflow alias} AND {by_qualifiers alias}
   AND {is_fresh alias} AND {has_content alias} AND {consent_allows alias}
@@ -103,7 +104,7 @@ alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.v
 -- The columns of a candidate.
 alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.author, alias.source, alias.class, alias.entity, alias.predicate, alias.classification,
   alias.holder, alias.subject, alias.user_id, alias.session_id, alias.workflow_id, alias.intent_id, alias.qualifiers, alias.raw_confidence, alias.confidence,
-  alias.trust, alias.consent_id, alias.extractor, alias.claimed_by, alias.calibration, alias.flags, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.valid_from, alias.valid_until, alias.content
+  alias.trust, alias.consent_id, alias.extractor, alias.claimed_by, alias.calibration, alias.flags, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.valid_from, alias.valid_until, alias.language, alias.content
 
 -- name: wanted
 -- What a recall is narrowed to. It is applied after the filters, so that it never removes one side of a conflict.
@@ -252,10 +253,14 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
 -- The search for what is near to a text, in two parts.
 
 -- name: near_columns
--- A memory about somebody else is not compared (`comes` is false) and not opened. One about its own user (:own is the
--- namespace of users) may be about anybody.
-{memory alias}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden,
-  (:about::text IS NULL OR coalesce(alias.entity, nullif(alias.subject, :own || alias.user_id), :about) = :about) AS comes
+-- A memory about somebody else is not compared (`comes` is false) and not opened; :about is one subject under all its names.
+{memory alias}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden, coalesce({about alias} = ANY (:about::text[]), true) AS comes
+
+-- name: about
+-- Whom a memory is about; null for one about its own user, which may be about anybody (:own is the namespace of users and its
+-- aliases).
+coalesce(alias.entity, CASE WHEN split_part(alias.subject, ':', 1) = ANY (:own::text[]) AND split_part(alias.subject, ':', 2) = alias.user_id
+  THEN NULL ELSE alias.subject END)
 
 -- name: near_scope
 -- Among what those users (null: anybody) see, or saw at a sequence number and time; a fact on a key meets plain texts
@@ -294,9 +299,9 @@ NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal
    (SELECT coalesce(max(a.due_at), '-infinity') FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), :after))
 
 -- name: narrowed
--- By its candidate and its verdicts.
-((:entity::text IS NULL OR EXISTS (SELECT FROM candidates c
-   WHERE c.tenant_id = :tenant_id AND c.candidate_id = alias.candidate_id AND (c.entity = :entity OR c.subject = :entity)))
+-- By its candidate and its verdicts; an entity comes under all its names.
+((:entity::text[] IS NULL OR EXISTS (SELECT FROM candidates c
+   WHERE c.tenant_id = :tenant_id AND c.candidate_id = alias.candidate_id AND (c.entity = ANY (:entity) OR c.subject = ANY (:entity))))
  AND (:reason::text IS NULL OR :reason = ANY (alias.human_reasons) OR {held_for alias} = :reason)
  AND (:tier::text IS NULL OR {tier_of alias} = :tier)
  AND (:assignee::text IS NULL OR {assignee_of alias} = :assignee)
@@ -324,8 +329,9 @@ coalesce((SELECT h.tier FROM verdicts h
 -- The filters of a person who browses the tenant's memories.
 
 -- name: chosen
--- `alias` is a row of `memories`; an entity is what the memory is about, as its key or as its subject.
-((:user_id::text IS NULL OR alias.user_id = :user_id) AND (:entity::text IS NULL OR alias.entity = :entity OR alias.subject = :entity)
+-- `alias` is a row of `memories`; an entity, under all its names, is what the memory is about, as its key or as its subject.
+((:user_id::text IS NULL OR alias.user_id = :user_id)
+ AND (:entity::text[] IS NULL OR alias.entity = ANY (:entity) OR alias.subject = ANY (:entity))
  AND (:tier::text IS NULL OR alias.tier = :tier) AND (:write_class::text IS NULL OR alias.class = :write_class))
 
 -- name: in_state

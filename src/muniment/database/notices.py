@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, sql
-from psycopg.pq import ConnStatus
+
+from muniment.database.socket_watch import SocketWatch
 
 
 async def listen(conninfo: str, channel: str, on_start: Callable[[], None], on_notice: Callable[[str], None]) -> bool:
@@ -24,27 +26,29 @@ async def listen(conninfo: str, channel: str, on_start: Callable[[], None], on_n
         except psycopg.Error:
             return False
         on_start()
-        await _read_until_lost(connection, on_notice)
+        await read_until_lost(connection, on_notice)
     return True
 
 
-async def _read_until_lost(connection: AsyncConnection, on_notice: Callable[[str], None]) -> None:
-    pgconn, loop = connection.pgconn, asyncio.get_running_loop()
-    socket, lost = pgconn.socket, asyncio.Event()
+async def read_until_lost(connection: AsyncConnection[Any], on_notice: Callable[[str], None]) -> None:
+    """Call `on_notice` with the text of each notice until the connection ends."""
+    pgconn, watch, lost = connection.pgconn, SocketWatch(connection.pgconn.socket), asyncio.Event()
 
     def read() -> None:
         try:
-            pgconn.consume_input()
-            while (notice := pgconn.notifies()) is not None:
-                on_notice(notice.extra.decode())
+            while True:
+                pgconn.consume_input()
+                while (notice := pgconn.notifies()) is not None:
+                    on_notice(notice.extra.decode())
+                if not watch.has_more():
+                    return
         except psycopg.Error:
-            lost.set()
-        if pgconn.status != ConnStatus.OK:
+            watch.stop()
             lost.set()
 
-    loop.add_reader(socket, read)
+    watch.start_reading(read)
     try:
         read()
         await lost.wait()
     finally:
-        loop.remove_reader(socket)
+        watch.stop()

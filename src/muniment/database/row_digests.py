@@ -70,7 +70,10 @@ class InsertPlan(NamedTuple):
 
     def event_row(self, parameters: Mapping[str, Any]) -> EventRow:
         """The row that these parameters insert."""
-        return self.reader((), parameters, EncodedValues())(())
+        form = self.form
+        row_id = SEPARATOR.join([str(parameters[key.parameter or ""]) for key in self.lasting[: len(form.keys)]])
+        losing = _row_hash(self.losing, parameters) if self.losing else None
+        return EventRow(form.name, form.version, row_id, _row_hash(self.lasting, parameters), losing)
 
     def reader(self, each: Sequence[str], shared: Mapping[str, Any], known: EncodedValues) -> RowReader:
         """Return a function that reads a row from a sequence of the parameters `each`; shared ones are encoded once."""
@@ -84,6 +87,16 @@ class InsertPlan(NamedTuple):
             return EventRow(name, version, SEPARATOR.join(key), lasting(row), losing(row) if loses else None)
 
         return read
+
+
+def _row_hash(sources: Sequence[_Source], parameters: Mapping[str, Any]) -> bytes:
+    """The hash of the columns of one row."""
+    return record_hash(
+        [
+            column_bytes(column.kind, when_null if name is None or (value := parameters[name]) is None else value)
+            for column, name, when_null in sources
+        ]
+    )
 
 
 def _hasher(
@@ -171,12 +184,17 @@ class ValueType(NamedTuple):
     oid: int
     encode: Callable[[Any], bytes]
 
+    @property
+    def null(self) -> bytes:
+        """A null of this type as a column of a record."""
+        return _HEAD.pack(self.oid, _NULL)
+
 
 def column_bytes(kind: Kind, value: Any) -> bytes:
     """One column of a record: the oid of its type, its length and its bytes; null has the length -1."""
-    _, oid, encode = TYPES[kind]
     if value is None:
-        return _HEAD.pack(oid, _NULL)
+        return _NULLS[kind]
+    _, oid, encode = TYPES[kind]
     content = encode(value)
     return _HEAD.pack(oid, len(content)) + content
 
@@ -246,3 +264,4 @@ TYPES: dict[Kind, ValueType] = {
     "bytes": ValueType("bytea", 17, bytes),
     "texts": ValueType("text[]", 1009, _texts),
 }
+_NULLS: dict[Kind, bytes] = {kind: one.null for kind, one in TYPES.items()}

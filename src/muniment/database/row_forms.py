@@ -120,12 +120,14 @@ FORMS: tuple[Form, ...] = (
         " user_id session_id workflow_id intent_id qualifiers:json raw_confidence:float confidence:float trust:float"
         " consent_id extractor ordinal:int edits editor prior_editors:texts editors:texts gates:json redactions:json"
         " corrects claimed_by calibration flags:texts consolidation:int fact:bytes valid_from:time@2"
-        " valid_until:time@2 third_party:bool@2",
+        " valid_until:time@2 third_party:bool@2 language@3",
         loses="content:bytes",
         outside={"live_capture_id": "cleared when the capture moves to an archive", "facts": _GENERATED,
                  "fingerprint": "derived from the content, which an erasure takes it with"},
         defaults={"third_party": False}),
-    Form("refusals", "capture_id consolidation:int extractor ordinal:int", "seq:int gate reason at:time rejection"),
+    Form("refusals", "capture_id consolidation:int extractor ordinal:int",
+        "seq:int gate reason at:time rejection language@2"),
+    Form("language_versions", "version seq:int", "adopted_at:time adopted_by"),
     Form("proposals", "proposal_id",
         "seq:int candidate_id class tier_derived priority:float risk sensitive:bool consent_check contradicts:texts"
         " auto_eligible:bool human_reasons:texts enqueued_at:time due_at:time pack edit_of reopens run_id audits"

@@ -147,6 +147,28 @@ class Transaction:
         replies = await self._exchange([self._bound(name, parameters) for name, parameters in statements])
         return [reply.rows for reply in replies]
 
+    async def gather_after(
+        self, first: Sequence[NamedStatement], *statements: NamedStatement
+    ) -> tuple[list[list[Row]], list[list[Row]]]:
+        """Run `first` in a transaction of their own and commit it, then the others in this one, in one round trip.
+
+        Returns the rows of both. It has to be the transaction's first round trip. INVARIANT: the server has committed
+        `first` before it begins with the others. They may be sent twice, if the connection turns out to be dead.
+        """
+        assert self._begin and not self._pending and self._unchecked_pack is None, "it is not the first round trip"
+        begin: list[Command] = [(one, []) for one in self._begin]
+        before = [*begin, *(self._bound(name, parameters) for name, parameters in first)]
+        after = [*begin, *(self._bound(name, parameters) for name, parameters in statements)]
+        commands: list[Command] = [*before, (_COMMIT, []), *after]
+        self.round_trips += 1
+        with span(f"sql {statements[-1][0]}", statements=len(commands)):
+            replies = await self._exchange_first(commands)
+        if replies[len(before)].command != b"COMMIT":
+            raise InFailedSqlTransaction("the first of two transactions was rolled back")
+        self._begin = ()
+        rows = [reply.rows for reply in replies]
+        return rows[len(begin) : len(before)], rows[len(replies) - len(statements) :]
+
     async def prefetch(self, *statements: NamedStatement) -> None:
         """Prefetch these reads, unless they were before; the next `rows()` with equal arguments returns the result."""
         known = [one for one, _ in self._prefetched]
@@ -235,6 +257,7 @@ class Transaction:
         INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for, it does first.
         Raises `ClockAhead` if the time would be further ahead of the database's clock than its owner allows.
         """
+        assert self._tick is None or not locks, "the tick is the last lock of a transaction"
         if self._tick is None:
             pack, self._unchecked_pack = self._unchecked_pack, None
             in_force = [] if pack is None else [("pack.hold_in_force", dict[str, Any]())]

@@ -40,14 +40,5 @@ def concerned(person: ErasureInput, pack: Pack) -> Concerned:
     user_id = person.user_id if person.user_id is not None else user_of(subject, pack)
     entities = [one for one in (subject, user_subject(user_id, pack)) if one is not None]
     users = [one for one in (user_id, user_of(subject, pack)) if one is not None]
-    holders = [*(alias for one in entities for alias in aliases(one, pack)), *(holder_of(None, one) for one in users)]
-    return Concerned(subject, user_id, list(dict.fromkeys(holders)))
-
-
-def aliases(ceid: str, pack: Pack) -> list[str]:
-    """An entity under every namespace that the pack says is the same, the given spelling first."""
-    namespace, _, local = ceid.partition(":")
-    targets = pack.identity.aliases
-    target = targets.get(namespace, namespace)
-    same = (namespace, target, *(alias for alias, other in sorted(targets.items()) if other == target))
-    return list(dict.fromkeys(f"{one}:{local}" for one in same))
+    spelled = [name for one in entities for name in pack.identity.spellings(one)]
+    return Concerned(subject, user_id, list(dict.fromkeys((*spelled, *(holder_of(None, one) for one in users)))))

@@ -5,17 +5,18 @@ from typing import Any
 
 from muniment.evaluation.pairs import RelatedPair, pair_figures
 from muniment.evaluation.scoring import precision_and_recall
+from muniment.language.readers import Readers
 
 _FIELDS: dict[str, type] = {"a": str, "b": str, "duplicate": bool, "set": str}
 
 
-def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def figures(records: Iterable[Mapping[str, Any]], readers: Readers | None = None) -> dict[str, Any]:
     """Relate the texts of every `{"a", "b", "duplicate", "set"}` record; return figures over all and by set.
 
     `precision`, `recall` and `f1` are those of the verdict `same`; None where undefined. Raises `InvalidInput` naming
     the record and the field that is wrong.
     """
-    return pair_figures(records, _FIELDS, _figures_of)
+    return pair_figures(records, _FIELDS, _figures_of, readers=readers)
 
 
 def _figures_of(pairs: Sequence[RelatedPair]) -> dict[str, Any]:

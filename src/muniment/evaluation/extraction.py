@@ -254,7 +254,7 @@ def _message(text: str) -> Capture:
         subject="user:1",
         observed_at=_AT,
         captured_at=_AT,
-        pack="muniment.builtin@1.2.0",
+        pack="muniment.builtin@1.3.0",
         ontology_version="1.0.0",
         content=Content(text=text),
     )

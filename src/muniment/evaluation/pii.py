@@ -1,4 +1,4 @@
-"""Measures how redaction finds personal data with a fixed form: cards, accounts, telephones, e-mail, IPs, ids."""
+"""Measures how redaction finds personal data: cards, accounts, telephones, e-mail, IPs, ids; with readers names too."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,10 @@ from time import perf_counter
 from typing import Any, cast
 
 from muniment.evaluation.records import invalid_record, required
+from muniment.language.readers import Readers
+from muniment.language.readers.readers import TAGGER
 from muniment.language.redaction import Finding, redactor_of
+from muniment.language.redaction.tags import TaggedTexts
 from muniment.pack import Pack, builtin_pack
 
 # What data sets call the findings of each detector; the first name is used where the data has none.
@@ -19,41 +22,56 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "national_id": ("SSN", "US_SSN", "NATIONAL_ID", "SOCIAL_SECURITY_NUMBER", "US_ITIN", "UK_NHS", "UK_NINO", "ES_NIF"),
     "url": ("URL", "DOMAIN_NAME", "DOMAIN", "URL_PERSONAL"),
 }
-_DETECTOR = {name: detector for detector, names in _NAMES.items() for name in names}
+# What only the trained tagger finds.
+_OF_TAGGER: dict[str, tuple[str, ...]] = {
+    "person": ("PERSON", "NAME", "FULL_NAME", "PERSON_NAME"),
+    "address": ("ADDRESS", "STREET_ADDRESS"),
+}
 
 
-def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def figures(records: Iterable[Mapping[str, Any]], readers: Readers | None = None) -> dict[str, Any]:
     """Return precision, recall and F1 over all structured types and by type, and the seconds of a text.
 
     A record has `text` and `spans` (`start`, `end`, `type`). A span is found when a finding of a detector for its type
     shares a character with it; a finding is right when it shares a character with a span of its type. One finding may
-    cover two adjacent spans, and the other way round. All detectors act, `url` too. Findings of other types (keys,
-    dates of birth) are not counted; types without a detector are only counted in `not_covered`. Raises `InvalidInput`
-    naming the record and the field that is wrong.
+    cover two adjacent spans, and the other way round. All detectors act, `url` too. Findings of types that the data (or
+    its `set`, if it names sets) does not label are only counted in `not_labelled`; types without a detector are only
+    counted in `not_covered`. With `readers` the trained tagger finds too: persons and addresses, which `structured`
+    leaves out, and numbers behind a word that announces them. Raises `InvalidInput` naming the record and the field
+    that is wrong.
     """
-    redactor = redactor_of(_with_urls(builtin_pack()))
-    score = _Score()
+    redactor = redactor_of(_with_rules(builtin_pack(), ("url", *(_OF_TAGGER if readers is not None else ()))))
+    names = _NAMES | (_OF_TAGGER if readers is not None else {})
+    score = _Score(names)
     seconds, items = 0.0, 0
     for record in records:
         text, spans = required(record, "text", str), _spans(record)
         started = perf_counter()
-        found = [one for one in redactor.find(text) if one.name in _NAMES]
+        found = [one for one in redactor.find(text, _tags(text, readers)) if one.name in names]
         seconds += perf_counter() - started
         items += 1
-        score.add(spans, found)
+        score.add(str(record.get("set", "")), spans, found)
     return {
         "items": items,
         "structured": score.structured(),
         "types": score.types(),
+        "not_labelled": score.not_labelled(),
         "not_covered": dict(sorted(score.others.items())),
         "seconds_per_item": seconds / items if items else 0.0,
     }
 
 
-def _with_urls(pack: Pack) -> Pack:
+def _tags(text: str, readers: Readers | None) -> TaggedTexts | None:
+    if readers is None:
+        return None
+    return TaggedTexts(readers.file(TAGGER), {text: readers.load().tagger.read(text)})
+
+
+def _with_rules(pack: Pack, detectors: Iterable[str]) -> Pack:
     document = pack.document()
     rules = document["policy_layer"]["guardrails"]["redaction_rules"]
-    document["policy_layer"]["guardrails"]["redaction_rules"] = [*rules, {"name": "url", "detector": "url"}]
+    more = [{"name": name, "detector": name} for name in detectors]
+    document["policy_layer"]["guardrails"]["redaction_rules"] = [*rules, *more]
     return Pack.model_validate(document)
 
 
@@ -73,48 +91,70 @@ def _spans(record: Mapping[str, Any]) -> list[tuple[int, int, str]]:
 class _Score:
     """Hits and misses by the types of the data."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, tuple[str, ...]]) -> None:
         self.others: Counter[str] = Counter()
+        self._names = names
+        self._detector = {name: detector for detector, known in names.items() for name in known}
         self._expected: Counter[str] = Counter()
         self._hits: Counter[str] = Counter()
         self._right: Counter[str] = Counter()
-        self._wrong: Counter[str] = Counter()
+        # By set, as a set may not label what another does.
+        self._wrong: dict[str, Counter[str]] = {}
+        self._labelled: dict[str, set[str]] = {}
 
-    def add(self, spans: list[tuple[int, int, str]], found: list[Finding]) -> None:
-        """Count the spans and findings of one text."""
+    def add(self, part: str, spans: list[tuple[int, int, str]], found: list[Finding]) -> None:
+        """Count the spans and findings of one text of a set."""
+        labelled, wrong = self._labelled.setdefault(part, set()), self._wrong.setdefault(part, Counter())
         for start, end, kind in spans:
-            detector = _DETECTOR.get(kind)
+            detector = self._detector.get(kind)
             if detector is None:
                 self.others[kind] += 1
                 continue
+            labelled.add(detector)
             self._expected[kind] += 1
             self._hits[kind] += any(name == detector and low < end and start < high for low, high, name in found)
         for low, high, name in found:
-            kinds = [kind for start, end, kind in spans if _DETECTOR.get(kind) == name and low < end and start < high]
+            kinds = [kind for start, end, kind in spans if low < end and start < high]
+            kinds = [kind for kind in kinds if self._detector.get(kind) == name]
             if kinds:
                 self._right[kinds[0]] += 1
             else:
-                self._wrong[name] += 1
+                wrong[name] += 1
 
     def structured(self) -> dict[str, Any]:
-        """Return the figures of all types together."""
-        return _figures(
-            sum(self._expected.values()), sum(self._hits.values()), sum(self._right.values()), sum(self._wrong.values())
+        """Return the figures of all types with a fixed form together."""
+        kinds = [kind for kind in self._expected if self._detector[kind] in _NAMES]
+        expected, hits, right = (
+            sum(counter[kind] for kind in kinds) for counter in (self._expected, self._hits, self._right)
         )
+        wrong = sum(count for detector, count in self._counted_wrong().items() if detector in _NAMES)
+        return _figures(expected, hits, right, wrong)
 
     def types(self) -> dict[str, Any]:
         """Return the figures by type; a wrong finding counts against the commonest type of its detector."""
-        names: dict[str, str] = {}
-        for detector, known in _NAMES.items():
-            present = [name for name in known if self._expected[name]]
-            names[detector] = max(present, key=lambda name: self._expected[name]) if present else known[0]
-        shown = {name for name in self._expected if self._expected[name]}
-        shown |= {names[detector] for detector, count in self._wrong.items() if count}
-        against = {names[detector]: count for detector, count in self._wrong.items()}
+        against: Counter[str] = Counter()
+        for detector, count in self._counted_wrong().items():
+            against[max(self._names[detector], key=lambda name: self._expected[name])] += count
         return {
-            name: _figures(self._expected[name], self._hits[name], self._right[name], against.get(name, 0))
-            for name in sorted(shown)
+            name: _figures(self._expected[name], self._hits[name], self._right[name], against[name])
+            for name in sorted(self._expected)
+            if self._expected[name]
         }
+
+    def not_labelled(self) -> dict[str, int]:
+        """Return the findings of types that their set labels nowhere, by the usual name of the type."""
+        return {self._names[name][0]: count for name, count in sorted(self._found_apart(labelled=False).items())}
+
+    def _counted_wrong(self) -> Counter[str]:
+        return self._found_apart(labelled=True)
+
+    def _found_apart(self, *, labelled: bool) -> Counter[str]:
+        """Return the findings that meet no span, by detector: of types that their set labels, or of the others."""
+        counted: Counter[str] = Counter()
+        for part, wrong in self._wrong.items():
+            known = self._labelled[part]
+            counted.update({name: count for name, count in wrong.items() if (name in known) is labelled})
+        return counted
 
 
 def _figures(expected: int, hits: int, right: int, wrong: int) -> dict[str, Any]:

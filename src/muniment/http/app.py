@@ -1,10 +1,8 @@
 """The app: the routes, the middleware around them, and what they share."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
-from fastapi.security import HTTPBearer
+from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.routing import Route
 
 from muniment import __version__
@@ -19,16 +17,13 @@ from muniment.http.event_stream import Streams
 from muniment.http.middleware import RequestMiddleware
 from muniment.http.oidc import TokenVerifier
 from muniment.http.routes import declared, special
+from muniment.http.routes.router import PROBLEM_RESPONSES
 from muniment.http.server_metrics import CONTENT_TYPE, ServerMetrics
 from muniment.http.settings import ServerSettings
 from muniment.mcp import over_http
 from muniment.model.fields import Artifact
 
 PARTS = (special, declared)
-_PROBLEM: Mapping[int | str, dict[str, Any]] = {
-    status: {"description": words, "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}}}
-    for status, words in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
-}
 
 
 class Health(Artifact):
@@ -69,25 +64,14 @@ def create_app(
     credentials = Credentials(fabric, tokens, processes=settings.processes)
     app.state.fabric = fabric
     streams = app.state.streams = Streams(metrics, settings.streams)
-    app.include_router(_v1())
+    # Directly and not by way of routers in each other: each level would compare the path with all routes again.
+    app.router.routes += [route for part in PARTS for route in part.router.routes]
     app.include_router(_operations(metrics))
     app.include_router(documentation.router)
     app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
     add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)
     app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics, streams=streams)
     return app
-
-
-def _v1() -> APIRouter:
-    bearer = HTTPBearer(auto_error=False, description="An API key (`muniment key create`) or a token of the issuer's.")
-    router = APIRouter(
-        prefix="/v1",
-        dependencies=[Depends(bearer)],
-        responses=dict(_PROBLEM),
-    )
-    for part in PARTS:
-        router.include_router(part.router)
-    return router
 
 
 def _operations(server_metrics: ServerMetrics) -> APIRouter:
@@ -99,7 +83,7 @@ def _operations(server_metrics: ServerMetrics) -> APIRouter:
         """Whether the process answers at all."""
         return Health(status="ok")
 
-    @router.get("/readyz", responses={503: _PROBLEM["5XX"]})
+    @router.get("/readyz", responses={503: PROBLEM_RESPONSES["5XX"]})
     async def readyz(request: Request) -> Health:
         """Whether it can work: the database answers, and the server is not about to stop."""
         streams: Streams = request.app.state.streams

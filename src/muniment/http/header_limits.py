@@ -1,6 +1,6 @@
 """Limits on connections and on the heads of requests.
 
-Why uvicorn's own do not suffice: docs/adr/0045-limits-on-connections-and-heads-stay-ours.md.
+Why uvicorn's own do not suffice: docs/adr/0045-own-limits-on-connections-and-headers.md.
 """
 
 import asyncio

@@ -233,8 +233,7 @@ def _route(scope: Scope) -> str:
     path = getattr(scope.get("route"), "path", None)
     if path is None:
         return "/mcp" if scope["path"].startswith("/mcp") else "unknown"
-    # The route of an included router does not know the prefix.
-    return path if path.startswith("/v1/") or not scope["path"].startswith("/v1/") else f"/v1{path}"
+    return path
 
 
 def _log_fields(scope: Scope, request_id: str, route: str, status: int, seconds: float) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def openapi(app: FastAPI, parts: tuple[Any, ...]) -> dict[str, Any]:
     )
     for route in (route for part in parts for route in routes_of(part)):
         for method in route.methods or ():
-            _tell(document["paths"][f"/v1{route.path}"][method.lower()], route, method)
+            _tell(document["paths"][route.path][method.lower()], route, method)
     return _readable(document)
 
 

@@ -36,8 +36,8 @@ _CODES = {
     429: "rate_limited",
     500: "archive_broken seal_broken internal",
     502: "extractor_failed",
-    503: "clock_ahead embedder_unavailable storage_unavailable schema_missing schema_newer key_unavailable "
-    "purge_incomplete",
+    503: "clock_ahead embedder_unavailable readers_unavailable storage_unavailable schema_missing schema_newer "
+    "key_unavailable purge_incomplete",
 }
 STATUS: dict[str, int] = {code: status for status, codes in _CODES.items() for code in codes.split()}
 # Errors in the configuration of the server: callers get only the code.

@@ -60,7 +60,7 @@ async def serve(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_on_signal, server)
         if link is not None:
-            tasks.start_soon(link.follow, partial(_obey, server, tasks, partial(_work, fabric, metrics)))
+            tasks.start_soon(link.follow, partial(_on_command, server, tasks, partial(_work, fabric, metrics)))
         if worker:
             tasks.start_soon(_work, fabric, metrics)
         await server.serve([listening] if listening is not None else None)
@@ -137,7 +137,9 @@ class _Server(uvicorn.Server):
                 await anyio.sleep(0.05)
 
 
-def _obey(server: _Server, tasks: TaskGroup, work: Callable[[], Coroutine[Any, Any, None]], command: Command) -> None:
+def _on_command(
+    server: _Server, tasks: TaskGroup, work: Callable[[], Coroutine[Any, Any, None]], command: Command
+) -> None:
     """Do what the supervisor says."""
     if command == "work":
         tasks.start_soon(work)

@@ -76,7 +76,7 @@ class Index:
 
 def index_of(text: str, observed_at: datetime) -> Index:
     """Count the terms of a text and of the date it was observed, so that "in May" finds what was seen in May."""
-    counted = Counter(word.term for word in words_of(text))
+    counted = Counter([term for _, term in words_of(text)])
     words = min(sum(counted.values()), 2**15 - 1)
     counted.update(_date_terms(observed_at.day, observed_at.month, observed_at.year))
     terms = {term: min(times, _MOST_OCCURRENCES) for term, times in counted.items()}

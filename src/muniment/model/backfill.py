@@ -1,4 +1,4 @@
-"""Backfill: live memories migrated to a later ontology, ordered by a named person (JOB-8)."""
+"""Backfill: live memories migrated to a later ontology and to resolved aliases, ordered by a named person (JOB-8)."""
 
 from datetime import datetime
 from typing import Literal
@@ -7,7 +7,8 @@ from pydantic import Field
 
 from muniment.model.fields import Artifact
 
-Change = Literal["renamed", "retyped", "dropped"]
+# `alias_resolved` is a memory whose entity or subject got the namespace that its own is an alias of.
+Change = Literal["renamed", "retyped", "alias_resolved", "dropped"]
 # Migrated to a new record, merged with one that said it already, withdrawn; or still there: left, refused by a gate,
 # held for what it contradicts.
 ItemOutcome = Literal["migrated", "merged", "dropped", "left", "refused", "held"]

@@ -203,8 +203,10 @@ def _budgets(document: Any) -> Iterator[Finding]:
 
 def _extractors(document: Any) -> Iterator[Finding]:
     namespaces = {name for _, name in _strings(document, "identity.namespaces.#")}
+    users = {name for _, name in _strings(document, "identity.user_namespace")} or {"user"}
+    known = namespaces | users | set(_mapping(document, "identity.aliases"))
     for path, name in _strings(document, "memory_layer.extractors.#.fields.#.namespace"):
-        if namespaces and name not in namespaces:
+        if namespaces and name not in known:
             yield path, f"{shorten(name)} is not declared in identity.namespaces"
     # An evidence_link passes any allow-list (CAN-10).
     allowed = {"evidence_link", *(name for _, name in _strings(document, "memory_layer.write_classes_allowed.#"))}

@@ -36,6 +36,7 @@ Detector = Literal[
     "url",
     "person",
     "location",
+    "address",
 ]
 
 WRITE_CLASSES: tuple[WriteClass, ...] = get_args(WriteClass)

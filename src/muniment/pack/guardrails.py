@@ -13,6 +13,7 @@ from muniment.pack.fields import (
     Pattern,
     PipelineName,
     Section,
+    Share,
     Word,
     setting,
 )
@@ -23,7 +24,8 @@ class RedactionRule(Section):
 
     name: Word = Field(description="Its name; unique in the pack.")
     detector: Detector | None = setting(
-        None, "A built-in detector; either this or pattern. url, person and location are on only if named here."
+        None,
+        "A built-in detector; either this or pattern. url, person, location and address are on only if named here.",
     )
     pattern: Pattern | None = setting(None, "A regular expression in RE2 syntax; either this or detector.")
     mask: Mask | None = setting(None, "What replaces it, such as [EMAIL].")
@@ -33,7 +35,8 @@ class RedactionRule(Section):
     )
     enabled: Flag = setting(True, "Whether it is on; false is the only way to turn a built-in detector off.")
     model: PipelineName | None = setting(
-        None, "For person and location: an installed spaCy pipeline, or the path of one; null is en_core_web_sm."
+        None,
+        "For person and location: an installed spaCy pipeline, or the path of one; null is en_core_web_sm, if any.",
     )
 
 
@@ -45,7 +48,7 @@ def _with_mask(rule: RedactionRule) -> RedactionRule:
     return rule.model_copy(update=usual)
 
 
-_OPT_IN = ("url", "person", "location")
+_OPT_IN = ("url", "person", "location", "address")
 BUILTIN_RULES: tuple[RedactionRule, ...] = tuple(
     _with_mask(RedactionRule(name=name, detector=name)) for name in get_args(Detector) if name not in _OPT_IN
 )
@@ -56,6 +59,9 @@ class Guardrails(Section):
 
     redaction_rules: tuple[RedactionRule, ...] = setting(
         (), "Applied in order. A built-in detector that no rule names stays on, after these.", validate_default=True
+    )
+    tagger: Share | None = setting(
+        None, "Score from which a finding of the trained tagger counts; null is the one measured for each label."
     )
 
     @field_validator("redaction_rules")

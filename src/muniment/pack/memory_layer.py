@@ -162,6 +162,22 @@ MEASURED: dict[str, Thresholds] = {
 }
 
 
+class JudgePolicy(Section):
+    """The trained judge of pairs, where the tenant's language version has one; the rules are asked first."""
+
+    similarity: Share = setting(0.15, "Neighbours below the threshold are read too, down to this similarity.")
+    pairs: PositiveCount = setting(
+        8, "Of those below the threshold the nearest are read, until so many have been read."
+    )
+    contradicts: Share | None = setting(
+        None, "Score from which two texts contradict one another; null is the one measured with the judge."
+    )
+    same: Share | None = setting(None, "Score from which two texts say the same; null likewise.")
+    trusted: Flag = setting(
+        False, "Whether the judge alone may replace a memory or mark a duplicate; otherwise a person decides."
+    )
+
+
 class ContradictionPolicy(Section):
     """When two facts contradict each other, and what happens to them without a resolution."""
 
@@ -174,6 +190,7 @@ class ContradictionPolicy(Section):
         MEASURED, "The thresholds measured for an embedder, by its name and version."
     )
     margin: Share = setting(0.15, "Margin of an auto_resolve that sets none.")
+    judge: JudgePolicy = setting(JudgePolicy, "The trained judge of pairs.")
 
     def thresholds_for(self, embedder: str) -> Thresholds:
         """The thresholds measured for the embedder, else those for any."""
@@ -207,6 +224,9 @@ class TrustPolicy(Section):
     tools: dict[ToolName, Share] = setting(dict, "Trust of single tools by name, such as crm.lookup.")
     instruction_penalty: Share = setting(
         0.70, "Subtracted when the content addresses the model instead of stating a fact."
+    )
+    guard: Share | None = setting(
+        None, "Score of the trained guard from which trust is lowered by its score; null is the one measured with it."
     )
 
 

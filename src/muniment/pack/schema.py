@@ -98,9 +98,11 @@ class ClassifiedAttribute(Section):
 class Identity(Section):
     """Whom facts can be about, and which of their attributes are classified."""
 
-    namespaces: Unique[Namespace] = setting((), "Namespaces an entity may have; none listed is any.")
+    namespaces: Unique[Namespace] = setting(
+        (), "Namespaces that subjects and entities may have, beside user_namespace and aliases; none listed is any."
+    )
     aliases: dict[Namespace, Namespace] = setting(
-        dict, "Other names of namespaces, each with the namespace that it means."
+        dict, "Other names of namespaces, each with the namespace that it means and that is stored instead."
     )
     user_namespace: Namespace = setting(
         "user", "Namespace of end users: what was captured with a user and no subject is about namespace:user_id."
@@ -109,14 +111,53 @@ class Identity(Section):
         dict, "Attributes that are classified or masked by name."
     )
 
+    def resolve(self, ceid: str) -> str:
+        """The entity under the namespace that its own is an alias of; itself if it is none."""
+        namespace, _, local = ceid.partition(":")
+        target = self.aliases.get(namespace)
+        return ceid if target is None else f"{target}:{local}"
+
+    def spellings(self, ceid: str) -> list[str]:
+        """The entity under every namespace that means the same: as it is given, resolved, then the other aliases."""
+        if not self.aliases:
+            return [ceid]
+        namespace, _, local = ceid.partition(":")
+        return [f"{one}:{local}" for one in self._meaning(namespace)]
+
+    def knows_namespace(self, ceid: str) -> bool:
+        """Whether the entity's namespace is declared; true for any if the pack lists none."""
+        if not self.namespaces:
+            return True
+        namespace = ceid.partition(":")[0]
+        return namespace in self.namespaces or namespace in self.aliases or namespace == self.user_namespace
+
+    @property
+    def users(self) -> str:
+        """The namespace under which end users are stored."""
+        return self.aliases.get(self.user_namespace, self.user_namespace)
+
+    @property
+    def users_spelled(self) -> list[str]:
+        """The namespace of end users and its aliases."""
+        return self._meaning(self.users)
+
+    def _meaning(self, namespace: str) -> list[str]:
+        target = self.aliases.get(namespace, namespace)
+        others = sorted(alias for alias, other in self.aliases.items() if other == target)
+        return list(dict.fromkeys((namespace, target, *others)))
+
 
 class Predicate(Section):
     """What is known of a predicate."""
 
-    cardinality: Cardinality = setting("one", "Whether an entity has one value of it, or many.")
-    type: ValueType = setting("any", "What its value is.")
+    cardinality: Cardinality = setting(
+        "one", "Whether an entity has one value of it, so that another one contradicts it, or many."
+    )
+    type: ValueType = setting("any", "What its value is; a fact with a value of another type is refused.")
     label: ClassificationName | None = setting(None, "Least classification of its facts.")
-    renamed_from: Unique[PredicateWord] = setting((), "Names it had in earlier ontology versions.")
+    renamed_from: Unique[PredicateWord] = setting(
+        (), "Names it had in earlier ontology versions; facts with one of them are stored under the new name."
+    )
 
 
 class Ontology(Section):
@@ -124,8 +165,26 @@ class Ontology(Section):
 
     predicates: dict[PredicateWord, Predicate] = setting(dict, "Declared predicates by name.")
     dropped: Unique[PredicateWord] = setting(
-        (), "Predicates of earlier versions that are no more; a backfill withdraws their facts."
+        (), "Predicates of earlier versions that are no more: new facts are refused, a backfill withdraws the others."
     )
+
+    def current_name(self, predicate: str) -> str:
+        """The name that the predicate has now; itself if it was not renamed."""
+        return self._successors.get(predicate, predicate)
+
+    def knows(self, predicate: str) -> bool:
+        """Whether the pack names the predicate: as one it declares, as an earlier name, or as dropped."""
+        return predicate in self.predicates or predicate in self._successors or predicate in self.dropped
+
+    def names_of(self, predicate: str) -> list[str]:
+        """The predicate's present name and those it had before."""
+        name = self.current_name(predicate)
+        declared = self.predicates.get(name)
+        return [name, *(declared.renamed_from if declared is not None else ())]
+
+    @cached_property
+    def _successors(self) -> dict[str, str]:
+        return {old: name for name, one in self.predicates.items() for old in one.renamed_from}
 
 
 class Pack(Section):

@@ -1,4 +1,4 @@
-"""Ontology backfill: live memories get the names and types of a later ontology, as new records in their place (JOB-8).
+"""Ontology backfill: live memories get the names and types of a later pack, as new records in their place (JOB-8).
 
 A person orders it, and is the approver of every record. The work is done memory by memory, each in one transaction that
 locks the order, records the result for the memory and moves on: killed, run twice or at the same time, it does nothing
@@ -8,12 +8,11 @@ twice.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Intake, IntakeDecision, PassedDraft
 from muniment.candidates.propose import as_captured
-from muniment.candidates.rules import draft_facts, fact_text
+from muniment.candidates.rules import draft_facts, fact_holders, fact_text
 from muniment.capture import store as captures
 from muniment.capture.store import Receipt
 from muniment.consent import store as ledger
@@ -185,8 +184,13 @@ async def _memory(context: FabricContext, tx: Transaction, row: Row) -> Promoted
 
 
 def _step(memory: PromotedMemory | None, row: Row, pack: Pack) -> Step | None:
-    """The change for a memory; if its value cannot be read, by its predicate alone."""
-    return migration.step(row["predicate"], memory.value if memory is not None else None, pack)
+    """The change for a memory; if its value cannot be read, by its names alone.
+
+    What rests on a consent keeps its subject, which is the consent's.
+    """
+    value = memory.value if memory is not None else None
+    subject = row["subject"] if row["consent_id"] is None else None
+    return migration.step(row["predicate"], value, pack, entity=row["entity"], subject=subject)
 
 
 def _item(row: Row, todo: Step, became: _Result) -> BackfillItem:
@@ -244,14 +248,17 @@ class _Migration:
         item = self._as_input()
         prepared = captures.Prepared(pack, context.now())
         prepared.add([item])
+        (item,) = prepared.items
         ids = make_ids("cap", 1, tx.now)
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
         # No claim that counts for the calibration of a source: that was counted when it was first proposed.
         own = draft.candidate.model_copy(update={"extractor": EXTRACTOR, "claimed_by": ""})
         intake = await Intake.of(context, tx, pack, [replace(draft, candidate=own)])
-        # INVARIANT: all locks come before the tenant's clock, which the capture takes.
-        await promote.lock_scopes(tx, [own])
+        # INVARIANT: all locks come before the tenant's clock, which the capture takes. A consent under another name of
+        # the subject may be the one that counts.
+        holders = fact_holders(own.subject, own.scope.user_id, pack)
+        await promote.lock_scopes(tx, [own], holders=holders)
         if not await promote.lock_live(tx, memory.memory_id):
             return _Result("left", "gone")
         decided = self._with_own_values(await intake.decide(tx))
@@ -267,13 +274,12 @@ class _Migration:
     def _as_input(self) -> CaptureInput:
         memory, todo = self.memory, self.todo
         link = memory.write_class == "evidence_link"
-        said: dict[str, Any] = {"write_class": memory.write_class, "entity": memory.entity}
-        was = None if link else TypedFact.model_construct(**said, predicate=memory.predicate, value=memory.value)
-        text = None if was is None or memory.text == fact_text(was) else memory.text
+        text = None if link or memory.text == fact_text(memory) else memory.text
         fact = build(
             TypedFact,
             {
-                **said,
+                "write_class": memory.write_class,
+                "entity": todo.entity,
                 "predicate": todo.predicate,
                 "value": todo.value,
                 "text": text,
@@ -289,7 +295,7 @@ class _Migration:
                 "classification": memory.classification,
                 "fact": fact,
                 "origin": AUTHOR,
-                "subject": memory.subject,
+                "subject": todo.subject or memory.subject,
                 "decision_key": memory.decision_key,
                 **memory.scope.model_dump(include={"user_id", "session_id", "workflow_id", "intent_id", "qualifiers"}),
                 "evidence_refs": memory.evidence_refs,
@@ -308,6 +314,7 @@ class _Migration:
             others = Compared(
                 tuple(met for met in compared.contradicts if met.memory.memory_id != mine),
                 tuple(same for same in compared.says_the_same if same.memory_id != mine),
+                tuple(near for near in compared.uncertain if near.memory_id != mine),
             )
             draft = replace(one.draft, candidate=own.model_copy(update=changed))
             admitted.append(replace(one, draft=draft, compared=others))

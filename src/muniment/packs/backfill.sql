@@ -1,4 +1,4 @@
--- Backfill: live memories follow a later ontology.
+-- Backfill: live memories follow a later ontology and new aliases.
 
 -- name: order
 INSERT INTO backfills (tenant_id, backfill_id, seq, ordered_at, txid, ordered_by, pack, ontology_version, from_versions)
@@ -12,16 +12,20 @@ SELECT * FROM backfills WHERE tenant_id = :tenant_id AND finished_at IS NULL FOR
 SELECT backfill_id FROM backfills WHERE tenant_id = :tenant_id AND finished_at IS NULL
 
 -- name: next
--- Live memories of those predicates in the order of their promotion, from a place up to a sequence number: those
--- promoted under another ontology, by a pack that was registered before this one.
+-- Live memories in the order of their promotion, from a place up to a sequence number: of those predicates, promoted under
+-- another ontology by a pack that was registered before this one; or about an entity or a subject whose namespace is an alias.
+-- What rests on a consent keeps its subject, which is the consent's.
 SELECT {memory m}
 FROM memories m
 JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
 JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
 JOIN packs p ON p.tenant_id = :tenant_id AND p.pack = m.pack
-WHERE m.tenant_id = :tenant_id AND m.predicate = ANY (:predicates) AND m.ontology_version <> :ontology_version
-  AND p.seq < (SELECT n.seq FROM packs n WHERE n.tenant_id = :tenant_id AND n.pack = :pack)
+WHERE m.tenant_id = :tenant_id
+  AND ((m.predicate = ANY (:predicates) AND m.ontology_version <> :ontology_version
+      AND p.seq < (SELECT n.seq FROM packs n WHERE n.tenant_id = :tenant_id AND n.pack = :pack))
+    OR split_part(m.entity, ':', 1) = ANY (:aliases::text[])
+    OR (m.consent_id IS NULL AND split_part(m.subject, ':', 1) = ANY (:aliases::text[])))
   AND f.dead_seq IS NULL AND f.expires_at > :now
   AND (m.born_seq, m.memory_id) > (:place_seq, :place) AND m.born_seq <= :seq
 ORDER BY m.born_seq, m.memory_id

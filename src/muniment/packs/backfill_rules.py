@@ -1,33 +1,26 @@
-"""What a later ontology changes in a fact: its predicate, its type, or that it is dropped (JOB-8)."""
+"""What a later pack changes in a fact: its predicate, its type, its names, or that it is dropped (JOB-8, PAC-7)."""
 
-import re
 from dataclasses import dataclass
-from datetime import date
-from math import isfinite
-from typing import Any, cast
+from typing import Any
 
 from muniment.model.backfill import Change
-from muniment.model.ids import CEID_PATTERN, holds_card_number
 from muniment.pack import Pack
-from muniment.pack.schema import ValueType
-
-_WHOLE, _DECIMAL = re.compile(r"[+-]?\d{1,300}"), re.compile(r"[+-]?\d{1,30}\.\d{1,30}(?:[eE][+-]?\d{1,3})?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
+from muniment.pack.value_types import Unfit, convert
 
 
 @dataclass(frozen=True)
 class Step:
-    """The change to a fact: its new predicate and value, or (`failed`) why the value cannot have the new type."""
+    """The change to a fact: its new predicate and value, or (`failed`) why the value cannot have the new type.
+
+    `entity` and `subject` are whom it is about with aliases resolved.
+    """
 
     change: Change
-    predicate: str
+    predicate: str | None
     value: Any = None
     failed: str | None = None
-
-
-class _Unfit(Exception):
-    """The value cannot be converted to the type."""
+    entity: str | None = None
+    subject: str | None = None
 
 
 def concerned(pack: Pack) -> list[str]:
@@ -38,78 +31,24 @@ def concerned(pack: Pack) -> list[str]:
     return sorted({*ontology.dropped, *renamed, *typed})
 
 
-def step(predicate: str, value: Any, pack: Pack) -> Step | None:
-    """The change that the pack's ontology makes to a fact; None if it stays as it is."""
+def step(
+    predicate: str | None, value: Any, pack: Pack, *, entity: str | None = None, subject: str | None = None
+) -> Step | None:
+    """The change that the pack makes to a fact; None if it stays as it is."""
     ontology = pack.ontology
-    if predicate in ontology.dropped:
+    if predicate is not None and predicate in ontology.dropped:
         return Step("dropped", predicate, value)
-    name = next((new for new, one in ontology.predicates.items() if predicate in one.renamed_from), predicate)
-    declared = ontology.predicates.get(name)
+    now = [pack.identity.resolve(one) if one is not None else None for one in (entity, subject)]
+    names = {"entity": now[0], "subject": now[1]}
+    name = ontology.current_name(predicate) if predicate is not None else None
+    declared = ontology.predicates.get(name) if name is not None else None
     change: Change = "renamed" if name != predicate else "retyped"
     try:
         # An evidence link has a name and no value.
-        converted = _as(declared.type, value) if declared is not None and value is not None else value
-    except _Unfit:
+        converted = convert(declared.type, value) if declared is not None and value is not None else value
+    except Unfit:
         assert declared is not None
-        return Step(change, name, value, failed=f"not_a_{declared.type}")
+        return Step(change, name, value, failed=f"not_a_{declared.type}", **names)
     if name == predicate and type(converted) is type(value) and converted == value:
-        return None
-    return Step(change, name, converted)
-
-
-def _as(wanted: ValueType, value: Any) -> Any:
-    """Convert the value to the type; raises `_Unfit` if anything would be lost."""
-    match wanted:
-        case "any":
-            return value
-        case "string":
-            return _text(value)
-        case "number":
-            return _number(value)
-        case "boolean":
-            return _boolean(value)
-        case "date" if isinstance(value, str) and _DATE.fullmatch(value.strip()):
-            try:
-                return date.fromisoformat(value.strip()).isoformat()
-            except ValueError:
-                raise _Unfit from None
-        case "ceid" if isinstance(value, str) and re.fullmatch(CEID_PATTERN, value) and not holds_card_number(value):
-            return value
-        case "object" if isinstance(value, dict):
-            return cast("dict[str, Any]", value)
-        case _:
-            raise _Unfit
-
-
-def _text(value: Any) -> str:
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case float() if value.is_integer():
-            return str(int(value))
-        case int() | float():
-            return str(value)
-        case _:
-            raise _Unfit
-
-
-def _number(value: Any) -> int | float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    written = value.strip() if isinstance(value, str) else ""
-    if _WHOLE.fullmatch(written):
-        return int(written)
-    if _DECIMAL.fullmatch(written) and isfinite(number := float(written)):
-        return number
-    raise _Unfit
-
-
-def _boolean(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    said = value.strip().casefold() if isinstance(value, str) else ""
-    if said in _TRUE | _FALSE:
-        return said in _TRUE
-    raise _Unfit
+        return Step("alias_resolved", name, value, **names) if now != [entity, subject] else None
+    return Step(change, name, converted, **names)

@@ -46,13 +46,14 @@ async def lock_order(tx: Transaction) -> Row | None:
 
 
 async def due(tx: Transaction, pack: Pack, place: Place, *, seq: int = LATEST, count: int = 1) -> list[Row]:
-    """The next live memories whose predicate the pack's ontology may change."""
-    predicates = migration.concerned(pack)
-    if not predicates:
+    """The next live memories whose predicate the pack's ontology may change, or whose names are aliases."""
+    predicates, aliases = migration.concerned(pack), sorted(pack.identity.aliases)
+    if not predicates and not aliases:
         return []
     version: Row = {"pack": pack.ref, "ontology_version": pack.meta.ontology_version}
     after: Row = {"place_seq": place[0], "place": place[1]}
-    return await tx.rows("backfill.next", predicates=predicates, seq=seq, count=count, **version, **after)
+    what = {"predicates": predicates, "aliases": aliases}
+    return await tx.rows("backfill.next", **what, seq=seq, count=count, **version, **after)
 
 
 def record_item(tx: Transaction, current: Row, item: BackfillItem) -> None:

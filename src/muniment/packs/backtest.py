@@ -17,15 +17,15 @@ from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.extractors.maps import MapExtractor
 from muniment.candidates.extractors.model import ModelExtractor
 from muniment.candidates.extractors.plugins import PluginExtractor
-from muniment.candidates.rules import Draft, Found, draft_facts, tier_for
+from muniment.candidates.rules import Draft, Found, draft_facts, own_words_holder, tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import compare
-from muniment.contradictions.store import TextComparer
+from muniment.contradictions.store import TextComparer, judge_neighbours
 from muniment.errors import ExtractorFailed
 from muniment.language.redaction import redactor_of
 from muniment.model.backtest import EXAMPLES, FATES, Backtest, Example, Fate, RuleDifference, Tally
 from muniment.model.candidate import Candidate
-from muniment.model.capture import Capture, holder_of
+from muniment.model.capture import Capture
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
 from muniment.packs import backtest_history as history
@@ -187,6 +187,7 @@ class _Run:
             around = await history.neighbours(tx, vault, probes, comparer, pack)
         for draft, gate, why in stopped:
             outcomes[draft.candidate.candidate_id] = policy.refused(gate, why, dict(draft.candidate.redactions))
+        around = await judge_neighbours([one.draft.candidate for one in passed], around, comparer, pack)
         for one, near in zip(passed, around, strict=True):
             candidate = one.draft.candidate
             compared = compare(candidate, tier_for(candidate, pack), near, pack, comparer.by)
@@ -204,7 +205,7 @@ class _Run:
         """The drafts of the captures, on the keys they are stored under; and each candidate as it was read, by id."""
         some = sum(1 + len(found.get(past.capture.capture_id, ())) for past in page)
         ids = iter(make_ids("mc", some, self.context.now()))
-        spoken = {_holder(past) for past in page if found.get(past.capture.capture_id)}
+        spoken = {own_words_holder(past.capture, pack) for past in page if found.get(past.capture.capture_id)}
         drafts: list[Draft] = []
         first: dict[str, Candidate] = {}
         async with self.context.read_only(self.tenant_id) as tx:
@@ -214,7 +215,7 @@ class _Run:
                 read = [one.candidate for one in draft_facts(past.capture, pack, seen, ids)]
                 first |= {one.candidate_id: one for one in read}
                 same = (one.candidate_id for one in read)
-                key = keys.get(_holder(past))
+                key = keys.get(own_words_holder(past.capture, pack))
                 drafts += draft_facts(past.capture, pack, seen, same, key.digest if key else None)
         return drafts, first
 
@@ -242,10 +243,6 @@ class _Run:
         for side in (self.before, self.after):
             text = redactor_of(side.pack).text(text).content
         return Example(id=past.capture.capture_id, text=text if len(text) <= _TEXT else text[: _TEXT - 3] + "...")
-
-
-def _holder(past: Past) -> str:
-    return holder_of(past.capture.subject, past.capture.user_id)
 
 
 def _earlier(draft: Draft, rejected: intake.Rejected) -> bool:

@@ -30,7 +30,7 @@ ORDER BY m.born_seq, m.memory_id
 
 -- name: vectors
 -- All memories that those users (null: anybody) see or once saw, to be compared with a batch at once.
-SELECT v.memory_id, f.user_id, f.entity IS NOT NULL AS on_key, coalesce(f.entity, nullif(m.subject, :own || f.user_id)) AS about, f.born_seq,
+SELECT v.memory_id, f.user_id, f.entity IS NOT NULL AS on_key, {about m} AS about, f.born_seq,
   f.dead_seq AS died_seq, nullif(f.expires_at, 'infinity') AS ends_at, halfvec_send(v.vector) AS vector
 FROM memory_vectors v
 JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = v.memory_id

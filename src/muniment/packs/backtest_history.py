@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
 from muniment.contradictions.store import (
     AT_ONCE,
     FETCHED,
     EmbeddedCandidate,
     TextComparer,
+    about_spelled,
+    key_of,
     near_among,
     near_to,
     on_keys_of,
@@ -86,17 +87,18 @@ async def neighbours(
         return []
     embedded = [probe for probe, _ in probes]
     candidates = [probe.candidate for probe in embedded]
-    own = f"{comparer.by.user_namespace}:"
+    own = comparer.by.identity.users_spelled
     scope = {"embedder": comparer.embedder.name, "users": users_beside(candidates), "count": FETCHED + 1, "own": own}
     _, keys = on_keys_of(candidates, pack)
     seen, on_keys = await tx.gather(("backtest.vectors", scope), ("backtest.on_keys", keys))
     if len(seen) <= FETCHED:
-        abouts = [compared_as(candidate, comparer.by.user_namespace) for candidate in candidates]
+        abouts = [about_spelled(candidate, comparer.by) for candidate in candidates]
 
         def counts(index: int, row: Row) -> bool:
             # A fact on a key is compared with plain texts alone.
             other_kind = not (candidates[index].on_key and row["on_key"])
-            same_subject = abouts[index] is None or row["about"] in (None, abouts[index])
+            about = abouts[index]
+            same_subject = about is None or row["about"] in (None, *about)
             return other_kind and same_subject and _stood(row, probes[index][1])
 
         near = near_among(embedded, seen, comparer, counts)
@@ -110,7 +112,7 @@ async def neighbours(
     answers: list[list[Neighbour]] = []
     for (probe, past), similar in zip(probes, near, strict=True):
         key = (probe.candidate.entity, probe.candidate.predicate)
-        there = [row["memory_id"] for row in on_keys if (row["entity"], row["predicate"]) == key and _stood(row, past)]
+        there = [row["memory_id"] for row in on_keys if key_of(row, pack) == key and _stood(row, past)]
         shown = [name for name in dict.fromkeys([*there, *similar]) if name in opened]
         answers.append([Neighbour(opened[name], similar.get(name, 0.0), name in hidden) for name in shown])
     return answers

@@ -45,9 +45,12 @@ def admitted(candidate: Candidate, observed_at: datetime, compared: Compared, pa
     tier = tier_for(candidate, pack)
     same = repeated(candidate, tier, compared, pack)
     open_ = [
-        one for one in compared.contradicts if not may_supersede(candidate, tier, observed_at, one.memory, pack).passed
+        one
+        for one in compared.contradicts
+        if not may_supersede(candidate, tier, observed_at, one.memory, pack, judged=one.judged).passed
     ]
-    reasons = reasons_for_a_person(candidate, tier=tier, contradicts=bool(open_), pack=pack)
+    uncertain = bool(compared.uncertain)
+    reasons = reasons_for_a_person(candidate, tier=tier, contradicts=bool(open_), uncertain=uncertain, pack=pack)
     sensitive = pack.is_sensitive(candidate.classification)
     ends = expires_at(candidate.write_class, tier, observed_at, pack)
     fate: Fate = "duplicate" if same else "contradiction" if open_ else "person" if reasons else "promoted"

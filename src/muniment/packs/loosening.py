@@ -15,9 +15,10 @@ def loosened(before: Pack, after: Pack) -> tuple[str, ...]:
 
     A rule is loosened if a threshold or a floor is lowered, a source is trusted more, a class starts to be promoted or
     its contradictions resolved without a person, less evidence or consent is required, a label is no longer sensitive
-    or ranks below one it was above, a role may see more, a redaction rule masks less, or a horizon is shortened.
-    Further write classes, predicates and roles, the confidence of statements, and how much a recall returns and how it
-    ranks do not count.
+    or ranks below one it was above, a role may see more, a redaction rule masks less, an alias joins two names of
+    subjects or no longer does, or a horizon is shortened.
+    Further write classes, namespaces, predicates and roles, the confidence of statements, and how much a recall
+    returns and how it ranks do not count.
     """
     return tuple(found for rule in _RULES for found in rule(before, after))
 
@@ -52,12 +53,19 @@ def _thresholds(before: Pack, after: Pack) -> Iterator[str]:
         path = f"contradiction.embedders.{embedder}" if embedder else "contradiction"
         one, other = was.contradiction.thresholds_for(embedder), now.contradiction.thresholds_for(embedder)
         yield from _higher(f"{path}.similarity", one.similarity, other.similarity)
+    one, other = was.contradiction.judge, now.contradiction.judge
+    yield from _higher("contradiction.judge.similarity", one.similarity, other.similarity)
+    yield from _lower("contradiction.judge.pairs", one.pairs, other.pairs)
+    yield from _higher("contradiction.judge.contradicts", one.contradicts or 0.0, other.contradicts or 0.0)
+    if other.trusted and not one.trusted:
+        yield "contradiction.judge.trusted: false to true"
 
 
 def _trust(before: Pack, after: Pack) -> Iterator[str]:
     was, now = before.memory_layer.trust, after.memory_layer.trust
     yield from _lower("trust.floor", was.floor, now.floor)
     yield from _lower("trust.instruction_penalty", was.instruction_penalty, now.instruction_penalty)
+    yield from _higher("trust.guard", was.guard or 0.0, now.guard or 0.0)
     for name in type(was.sources).model_fields:
         yield from _higher(f"trust.sources.{name}", getattr(was.sources, name), getattr(now.sources, name))
     for name in sorted({*was.tools, *now.tools}):
@@ -113,6 +121,14 @@ def _ontology(before: Pack, after: Pack) -> Iterator[str]:
             yield f"ontology.predicates.{name}.label: {predicate.label} to {label or 'none'}"
 
 
+def _identity(before: Pack, after: Pack) -> Iterator[str]:
+    """An alias lets a consent under one name count for facts under another; without it they are two subjects again."""
+    was, now = before.identity.aliases, after.identity.aliases
+    for alias in sorted({*was, *now}):
+        if was.get(alias) != now.get(alias):
+            yield f"identity.aliases.{alias}: {was.get(alias) or 'none'} to {now.get(alias) or 'none'}"
+
+
 def _memory_policy(before: Pack, after: Pack) -> Iterator[str]:
     was, now = before.memory_layer, after.memory_layer
     if was.memory_policy.tier_routing != now.memory_policy.tier_routing:
@@ -143,6 +159,8 @@ def _redaction(before: Pack, after: Pack) -> Iterator[str]:
     for rule in before.policy_layer.guardrails.redaction_rules:
         if rule.enabled and (why := _masks_less(rule, kept.get(rule.detector or rule.name), after)) is not None:
             yield f"guardrails.redaction_rules.{rule.name}: {why}"
+    was, now = before.policy_layer.guardrails.tagger, after.policy_layer.guardrails.tagger
+    yield from _higher("guardrails.tagger", was or 0.0, now or 0.0)
     known = {rule.detector or rule.name for rule in before.policy_layer.guardrails.redaction_rules}
     for name, rule in kept.items():
         # It runs before the built-in detectors: what it leaves readable, they do not find any more.
@@ -193,4 +211,4 @@ def _horizons(before: Pack, after: Pack) -> Iterator[str]:
     )
 
 
-_RULES = (_thresholds, _trust, _classes, _labels, _ontology, _memory_policy, _roles, _redaction, _horizons)
+_RULES = (_thresholds, _trust, _classes, _labels, _identity, _ontology, _memory_policy, _roles, _redaction, _horizons)

@@ -95,7 +95,8 @@ async def promote_proposal(
         return None
     if uncontradicted and check.contradicts:
         raise Contradicts(*(one.memory.memory_id for one in check.contradicts))
-    if any(one.memory.memory_id != beside for one in check.unsettled):
+    # Policy leaves to a person what the trained judge cannot say for sure.
+    if any(one.memory.memory_id != beside for one in check.unsettled) or (principal is None and check.uncertain):
         unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
         if unresolved != "mark_both":
             await contradictions.open_new(tx, by, proposal.proposal_id, proposal.candidate, check.contradicts)
@@ -203,15 +204,15 @@ def four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
 # ---- the gates again: a proposal made under another pack passes them before any verdict (PAC-9) ----
 
 # Reasons for a person that depend on other memories and proposals, not on the pack.
-_NOT_BY_PACK = frozenset({"contradiction", "returned", "suspended"})
+_NOT_BY_PACK = frozenset({"contradiction", "returned", "suspended", "near_threshold"})
 
 
 async def regate(context: FabricContext, tx: Transaction, loaded: review.Loaded, pack: Pack) -> str | None:
     """Pass an open proposal through the gates under the pack in force, if it was made under another one.
 
     Returns None if it stands. Otherwise it is withdrawn, and the id to show instead is returned: a fact that the new
-    pack changes (another mask, label, tier or trust) is a new proposal for a person to review; for what a gate refuses
-    it is the withdrawn proposal's own.
+    pack changes (another name, mask, label, tier or trust) is a new proposal for a person to review; for what a gate
+    refuses it is the withdrawn proposal's own.
 
     INVARIANT: the proposal is locked and undecided, and the tenant's clock was not taken yet.
     """
@@ -275,7 +276,7 @@ def _stored_fields(loaded: review.Loaded) -> dict[str, Any]:
 
 
 def _content(candidate: Candidate) -> dict[str, Any]:
-    names = {"text", "value", "evidence_refs", "classification", "trust"}
+    names = {"entity", "predicate", "subject", "text", "value", "evidence_refs", "classification", "trust"}
     return {name: getattr(candidate, name) for name in names} | {"consent": candidate.consent_id is not None}
 
 

@@ -14,7 +14,7 @@ from muniment.language.embedding import embedded
 from muniment.language.instructions import visible_text
 from muniment.model.promoted import Reindexed
 from muniment.promotion import postings
-from muniment.promotion.store import index_memory
+from muniment.promotion.store import TermHashes, index_memory
 
 # Memories indexed in one go.
 AT_ONCE = 200
@@ -129,6 +129,6 @@ async def _index_rows(tx: Transaction, vault: Vault, comparer: TextComparer, row
     contents = [(row, await open_memory(tx, vault, row)) for row in rows]
     memories = [memory_of(row, content) for row, content in contents if content is not None]
     vectors = await embedded(comparer.embedder, [visible_text(memory.text) for memory in memories])
-    tenant_data_key = await vault.tenant_data_key(tx)
+    hashes = TermHashes(await vault.tenant_data_key(tx))
     for memory, vector in zip(memories, vectors, strict=True):
-        index_memory(tx, memory.memory_id, memory, memory.observed_at, (vector, None), comparer, tenant_data_key)
+        index_memory(tx, memory.memory_id, memory, memory.observed_at, (vector, None), comparer, hashes)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.rules import expires_at
+from muniment.candidates.rules import expires_at, tier_for
 from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering
 from muniment.contradictions import store as contradictions
@@ -59,6 +59,8 @@ class PromotionCheck:
     embedded: EmbeddedCandidate
     # It expires after its own term, and no later than this.
     ends_by: datetime | None = None
+    # Memories of which the trained judge cannot say for sure whether it contradicts or repeats them.
+    uncertain: tuple[PromotedMemory, ...] = ()
 
     @property
     def unsettled(self) -> tuple[Contradicted, ...]:
@@ -76,12 +78,14 @@ async def lock_proposals(tx: Transaction, proposals: Sequence[Proposal]) -> set[
     return {one.proposal_id for one in proposals if one.candidate.candidate_id in reached}
 
 
-async def lock_scopes(tx: Transaction, candidates: Sequence[Candidate], *reads: NamedStatement) -> list[Row]:
-    """Lock the subjects and scopes of candidates; returns the rows of the last statement sent."""
+async def lock_scopes(
+    tx: Transaction, candidates: Sequence[Candidate], *reads: NamedStatement, holders: Sequence[str] = ()
+) -> list[Row]:
+    """Lock the subjects and scopes of candidates, and further holders; returns the rows of the last statement sent."""
     users = {one.scope.user_id for one in candidates}
     locks.create(tx, [locks.ERASURE, *locks.scope_keys(users)])
-    holders = sorted({holder_of(one.subject, one.scope.user_id) for one in candidates})
-    subjects: NamedStatement = ("promote.lock_subjects", {"holders": holders})
+    locked = sorted({*holders, *(holder_of(one.subject, one.scope.user_id) for one in candidates)})
+    subjects: NamedStatement = ("promote.lock_subjects", {"holders": locked})
     # The reads are statements of their own after the locks: they see what was committed while those were waited for.
     return (await tx.gather(locks.BLOCK_ERASURES, subjects, *locks.scope_locks(users), *reads))[-1]
 
@@ -118,7 +122,8 @@ async def check_promotion(
     Raises `NotPromotable` when consent is gone or what it supersedes was retracted.
     """
     candidate, tier = proposal.candidate, proposal.tier_target
-    (around,) = await neighbours(tx, vault, [embedded], comparer, pack)
+    near = await neighbours(tx, vault, [embedded], comparer, pack)
+    (around,) = await contradictions.judge_neighbours([candidate], near, comparer, pack, tier=tier)
     compared = compare(candidate, tier, around, pack, comparer.by)
     replaced = [
         memory
@@ -141,6 +146,7 @@ async def check_promotion(
         consent=await _consent(tx, candidate, pack),
         supersedes=tuple(replaced),
         contradicts=compared.contradicts,
+        uncertain=compared.uncertain,
         duplicate_of=next((memory_id for memory_id in same if memory_id not in gone), None),
         embedded=embedded,
     )
@@ -150,8 +156,15 @@ async def check_many(
     tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
 ) -> list[PromotionCheck | None]:
     """Read the neighbours of many and check them at once, as `check_together` does."""
-    around = await neighbours(tx, vault, embedded, comparer, pack)
-    return check_together(embedded, [bool(near) for near in around], comparer, pack)
+    candidates = [one.candidate for one in embedded]
+    found = await neighbours(tx, vault, embedded, comparer, pack)
+    around = await contradictions.judge_neighbours(candidates, found, comparer, pack)
+    met = [
+        any(contradictions.is_near(one, comparer) for one in near)
+        or not compare(candidate, tier_for(candidate, pack), near, pack, comparer.by).finds_nothing
+        for candidate, near in zip(candidates, around, strict=True)
+    ]
+    return check_together(embedded, met, comparer, pack)
 
 
 def check_together(
@@ -193,7 +206,7 @@ def _replaceable(
     found = [
         one.memory
         for one in compared.contradicts
-        if may_supersede(candidate, tier, observed_at, one.memory, pack).passed
+        if may_supersede(candidate, tier, observed_at, one.memory, pack, judged=one.judged).passed
     ]
     if candidate.write_class == "correction":
         # Also what said the same before: from now on it has a correction's protection.
@@ -256,7 +269,7 @@ async def insert(
 ) -> list[str]:
     """Insert memories with their bodies, filters and index; returns their ids."""
     tick = await tx.tick()
-    tenant_data_key = await vault.tenant_data_key(tx)
+    hashes = TermHashes(await vault.tenant_data_key(tx))
     ids = make_ids("pm", len(promotions), tick.at)
     candidates = [one.candidate for one in promotions]
     captures = [one.capture for one in promotions]
@@ -298,7 +311,7 @@ async def insert(
     tx.defer_columns("promote.insert_scope", common, **of_all)
     for memory_id, one in zip(ids, promotions, strict=True):
         vectors = (one.check.embedded.vector, one.check.embedded.next_vector)
-        index_memory(tx, memory_id, one.candidate, one.capture.observed_at, vectors, comparer, tenant_data_key)
+        index_memory(tx, memory_id, one.candidate, one.capture.observed_at, vectors, comparer, hashes)
         what = {"proposal_id": one.proposal_id, "write_class": one.candidate.write_class, "tier": one.tier}
         tx.emit("memory.promoted", by[0], memory_id=memory_id, **what)
     return ids
@@ -352,6 +365,18 @@ def term_hash(key: SubjectKey, term: str) -> int:
     return int.from_bytes(key.digest(b"term\0" + term.encode())[:8], "big", signed=True)
 
 
+class TermHashes(dict[str, int]):
+    """The hashes of words under a tenant's key, each computed when it is first asked for; it ends with its caller."""
+
+    def __init__(self, key: SubjectKey) -> None:
+        super().__init__()
+        self.key = key
+
+    def __missing__(self, term: str) -> int:
+        found = self[term] = term_hash(self.key, term)
+        return found
+
+
 def entity_hash(key: SubjectKey, entity: str) -> int:
     """Hash an entity at the end of a link under the tenant's key."""
     return int.from_bytes(key.digest(b"link\0" + entity.encode())[:8], "big", signed=True)
@@ -364,17 +389,17 @@ def index_memory(
     observed_at: datetime,
     vectors: tuple[Vector | None, Vector | None],
     comparer: TextComparer,
-    key: SubjectKey,
+    hashes: TermHashes,
 ) -> None:
     """Index a memory: its words, its link, and its vectors by the embedder in use and by the next one."""
     if fact.write_class == "evidence_link":
         return
     words = index_of(fact.text, observed_at)
-    terms = {term_hash(key, term): times for term, times in words.terms.items()}
+    terms = {hashes[term]: times for term, times in words.terms.items()}
     tx.defer_row("indexing.add_words", memory_id=memory_id, words=words.words, terms=pack_words(terms))
     if (other := linked_entity(fact.entity, fact.value)) is not None:
         assert fact.entity is not None
-        ends = {"entity": entity_hash(key, fact.entity), "links_to": entity_hash(key, other)}
+        ends = {"entity": entity_hash(hashes.key, fact.entity), "links_to": entity_hash(hashes.key, other)}
         tx.defer_row("indexing.add_link", memory_id=memory_id, **ends)
     for vector, embedder in zip(vectors, (comparer.embedder, comparer.next_embedder), strict=True):
         if vector is not None and vector.any() and embedder is not None:

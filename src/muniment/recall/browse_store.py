@@ -36,12 +36,15 @@ FILTERS = ("user_id", "entity", "tier", "write_class")
 
 @dataclass(frozen=True)
 class MemoryBrowser:
-    """The memories that match a filter (by each name of `FILTERS`, None for no filter), at a point in time."""
+    """The memories that match a filter (by each name of `FILTERS`, None for no filter), at a point in time.
+
+    The filter `entity` is a list: an entity under all its names.
+    """
 
     tx: Transaction
     vault: Vault
     pack: Pack
-    chosen: Mapping[str, str | None]
+    chosen: Mapping[str, Any]
     point: PointInTime
     horizon: timedelta = timedelta.max
 
@@ -98,9 +101,9 @@ class MemoryBrowser:
 
     async def around(self, entity: str, hops: int) -> Graph:
         """Return the entities up to so many hops away, and the live memories that link them."""
-        distances, edges, cut = {entity: 0}, dict[str, Edge](), False
+        here = set(self.pack.identity.spellings(entity))
+        distances, edges, cut = {entity: 0, **dict.fromkeys(sorted(here), 0)}, dict[str, Edge](), False
         key = await self.vault.existing_tenant_data_key(self.tx)
-        here = {entity}
         for distance in range(1, hops + 1):
             if not here or key is None:
                 break
@@ -121,7 +124,8 @@ class MemoryBrowser:
             here = next_
         rows = await self.tx.rows("browse.on_entities", **self._at(), entities=sorted(distances))
         on = {row["entity"]: row["memories"] for row in rows}
-        nodes = (Node(entity=one, distance=far, memories=on.get(one, 0)) for one, far in distances.items())
+        shown = {one: far for one, far in distances.items() if far or one == entity or on.get(one)}
+        nodes = (Node(entity=one, distance=far, memories=on.get(one, 0)) for one, far in shown.items())
         return Graph(nodes=tuple(nodes), edges=tuple(edges.values()), cut=cut)
 
     async def _edges(self, around: list[int]) -> list[Edge]:

@@ -6,9 +6,13 @@
 SET LOCAL synchronous_commit = on
 
 -- name: hold
--- Add the row of a process, with a lease of so many seconds.
+-- Add the row of a process, at the tenant's visibility number, with a lease of so many seconds; none for a tenant without a number.
 INSERT INTO index_holders (tenant_id, holder_id, confirmed_seq, leased_until)
-VALUES (:tenant_id, :holder_id, :visible_seq, statement_timestamp() + make_interval(secs => :lease))
+SELECT latest.tenant_id, :holder_id, latest.visible_seq, statement_timestamp() + make_interval(secs => :lease)
+FROM (
+  SELECT t.tenant_id, t.visible_seq FROM ticks t
+  WHERE t.tenant_id = :tenant_id AND t.visible_seq IS NOT NULL
+  ORDER BY t.visible_seq DESC LIMIT 1) latest
 ON CONFLICT (tenant_id, holder_id) DO UPDATE SET confirmed_seq = excluded.confirmed_seq, leased_until = excluded.leased_until
 
 -- name: marks

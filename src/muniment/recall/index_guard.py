@@ -19,9 +19,10 @@ from weakref import WeakValueDictionary
 import anyio
 from anyio.abc import TaskGroup
 
-from muniment.database.storage import Storage, Transaction
+from muniment.database.storage import NamedStatement, Row, Storage, Transaction
 from muniment.errors import MunimentError, StorageUnavailable
-from muniment.recall.scope_index import Lease, PartKey, ScopeIndexes
+from muniment.recall.scope_changes import PartKey
+from muniment.recall.scope_index import Lease, Scope, ScopeIndexes
 from muniment.recall.scope_part import VisibilityNumber
 
 log = logging.getLogger("muniment.recall")
@@ -53,29 +54,38 @@ class IndexGuard:
         self._notified: set[str] = set()
         self._task: asyncio.Task[None] | None = None
 
-    async def acquire_lease(self, storage: Storage, tenant_id: str) -> bool:
-        """Acquire a lease on a tenant, unless this process has one.
+    async def read_scope(
+        self, storage: Storage, tx: Transaction, users: Sequence[str], embedder: str | None, dimensions: int
+    ) -> Scope | None:
+        """Read the scope of those users, or bring it up to date, as `ScopeIndexes.read` does.
 
-        Returns False if the tenant has no visibility number yet. Raises `StorageUnavailable`.
+        Without a lease on the tenant it acquires one in the same round trip: the row is committed before anything is
+        read. Returns None if another task is changing the row. Raises `StorageUnavailable`.
         """
-        if tenant_id in self.scopes.leases and monotonic() < self.scopes.leases[tenant_id].until:
-            return True
-        self._storage = storage
-        async with self._lock(tenant_id):
-            self.scopes.drop_unused()
-            if tenant_id in self.scopes.leases:
-                return True
+        tenant_id = tx.tenant_id
+        if self.scopes.lease_of(tenant_id) is not None:
+            return await self.scopes.read(tx.gather, tenant_id, users, embedder, dimensions)
+        lock = self._lock(tenant_id)
+        if lock.locked():
+            # Its holder may wait for a connection, of which this recall has one.
+            return None
+
+        async def acquire_and_read(*statements: NamedStatement) -> list[list[Row]]:
             asked_at = monotonic()
-            async with self._transaction(tenant_id) as tx:
-                _, latest = await tx.gather(("holders.durable", {}), ("scopes.number", {}))
-                if not latest:
-                    return False
-                number = VisibilityNumber(latest[0]["visible_seq"], latest[0]["mark"])
-                await tx.do("holders.hold", **self._row(number))
-            self._rows.add(tenant_id)
-            self.scopes.leases[tenant_id] = Lease(number, asked_at + HOLD_SECONDS)
-        self._start_task()
-        return True
+            hold: NamedStatement = ("holders.hold", {"holder_id": self.holder_id, "lease": LEASE_SECONDS})
+            acquired, found = await tx.gather_after([("holders.durable", {}), ("scopes.number", {}), hold], *statements)
+            if acquired[1]:
+                number = VisibilityNumber(acquired[1][0]["visible_seq"], acquired[1][0]["mark"])
+                self._rows.add(tenant_id)
+                self.scopes.leases[tenant_id] = Lease(number, asked_at + HOLD_SECONDS)
+            return found
+
+        async with lock:
+            self._storage = storage
+            scope = await self.scopes.read(acquire_and_read, tenant_id, users, embedder, dimensions)
+        if tenant_id in self._rows:
+            self._start_task()
+        return scope
 
     async def confirm(self, tenant_id: str) -> None:
         """Overwrite the memories of a tenant that ended, confirm that to the database, and renew the lease.

@@ -22,7 +22,7 @@ async def point_in_time(
     if isinstance(as_of, int):
         row = await tx.row("recall.moment_of_number", seq=as_of)
         if row is None:
-            raise InvalidInput("is a number that was not reached yet", field=field)
+            raise InvalidInput("is a sequence number that does not exist yet", field=field)
         point = PointInTime(as_of, row["at"])
         await _check_horizon(context, tx, point.at, field)
         return point

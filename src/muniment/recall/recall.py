@@ -12,7 +12,7 @@ from typing import Any
 
 from anyio import fail_after
 from psycopg.types.json import Jsonb
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from muniment.context import FabricContext, RecallPacks, retry_on_pack_change
 from muniment.database.rows import open_memory, provenance_of, scope_of
@@ -36,7 +36,7 @@ from muniment.model.review_views import RecallPreview
 from muniment.pack import Pack
 from muniment.recall.index_search import IndexSearch
 from muniment.recall.past import packs_as_of, point_in_time
-from muniment.recall.rules import View, view_of
+from muniment.recall.rules import View, spelled, users_seen_by, view_of
 from muniment.recall.scope_index import IndexOutdated, Scope, ScopeTooLarge
 from muniment.recall.search import (
     Found,
@@ -101,15 +101,15 @@ async def _recall_from_index(
     if options.query is None or options.as_of is not None or options.hops or not context.scopes.limit:
         return None
     for refresh in (False, True):
-        if refresh and not await context.index.acquire_lease(context.storage, run.tenant_id):
-            return None
+        scope = _held_scope(context, run, needed.embedder)
+        if scope is None and not refresh:
+            continue
         async with context.transaction(run.tenant_id, "recall") as tx:
             view, decides, request, _ = await _prepare(context, tx, run, packs, options)
-            scope = await _scope(context, tx, view, needed, refresh=refresh)
+            if refresh:
+                scope = await _read_scope(context, tx, run, needed.embedder)
             if scope is None:
-                if refresh:
-                    return None
-                continue
+                return None
             if scope.pack != packs.in_force.ref:
                 if not refresh:
                     continue
@@ -136,14 +136,16 @@ async def _recall_from_index(
     return None
 
 
-async def _scope(
-    context: FabricContext, tx: Transaction, view: View, needed: RecallDependencies, *, refresh: bool
-) -> Scope | None:
-    """Return the scope that is held for a run's view; with `refresh` read it or bring it up to date first."""
-    name, dimensions = (needed.embedder.name, needed.embedder.dimensions) if needed.embedder is not None else (None, 0)
-    if refresh:
-        return await context.scopes.read(tx, view.users, name, dimensions)
-    return context.scopes.find(tx.tenant_id, view.users, name)
+def _held_scope(context: FabricContext, run: RunContext, embedder: Embedder | None) -> Scope | None:
+    """Return the scope that is held for a run."""
+    name = embedder.name if embedder is not None else None
+    return context.scopes.find(run.tenant_id, users_seen_by(run), name)
+
+
+async def _read_scope(context: FabricContext, tx: Transaction, run: RunContext, by: Embedder | None) -> Scope | None:
+    """Read the scope of a run, with the vectors by an embedder, or bring it up to date."""
+    name, dimensions = (by.name, by.dimensions) if by is not None else (None, 0)
+    return await context.index.read_scope(context.storage, tx, users_seen_by(run), name, dimensions)
 
 
 async def _prepare(
@@ -163,7 +165,7 @@ async def _prepare(
     request = Request(
         limit=most if options.limit is None else min(options.limit, most),
         query=options.query,
-        entities=dict.fromkeys(sorted(options.entities), 0) if options.entities is not None else None,
+        entities=spelled(options.entities, packs.in_force),
         hops=options.hops,
         decision_key=run.decision_key,
     )
@@ -239,7 +241,7 @@ async def find_and_record(
         "user_id": run.user_id,
         "pack": pack.ref,
         "embedder": found.embedder,
-        "request": Jsonb(_recorded(run, view, request)),
+        "request": Jsonb(_recorded(run, view, request), to_json),
         "result_ids": found.ids,
         "omitted": found.omitted,
         "as_of": as_of.at if as_of is not None else None,

@@ -178,6 +178,7 @@ WHERE s.tenant_id = :tenant_id AND s.memory_id = ANY (:memory_ids)
 ORDER BY s.memory_id
 
 -- name: bodies
+-- results: binary
 -- The provenance and the sealed content of what is returned; without the content that the session store holds.
 SELECT m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m.promoted_at,
   nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.tier, m.priority,

@@ -18,6 +18,7 @@ from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
 from muniment.pack.combined import narrow_recall_policy
 from muniment.pack.memory_layer import RecallPolicy
+from muniment.pack.schema import Identity
 
 # ---- visibility: a run's context and its pack as the values that every recall filters by (REC-1) ----
 
@@ -53,6 +54,11 @@ def intents_seen_by(intent: str | None) -> list[str]:
     return ["", intent, *(".".join(words[:n]) + ".*" for n in range(len(words) - 1, 0, -1))]
 
 
+def users_seen_by(run: RunContext) -> list[str]:
+    """Return the users whose memories a run sees: its own, and '' for the tenant's."""
+    return ["", run.user_id] if run.user_id is not None else [""]
+
+
 def view_of(
     run: RunContext,
     pack: Pack,
@@ -72,16 +78,17 @@ def view_of(
     by it.
     """
     today = now or pack
+    others = [one for one in (*limits, today) if one is not pack]
     if run.role not in today.roles and not recorded:
         raise InvalidInput(f"the pack {today.ref} declares no role {run.role}", field="role")
     for label in sorted(run.classification_allowed):
         if not today.has_label(label) and not recorded:
             raise UnknownLabel(f"the pack {today.ref} declares no label {label}", field="classification_allowed")
-    every = (pack, *limits, today)
-    windows = narrow_recall_policy(pack, (*limits, today)).memory_layer.recall_policy.freshness
+    every = (pack, *others)
+    windows = narrow_recall_policy(pack, others).memory_layer.recall_policy.freshness
     allowed = (set(one.labels_for(run.role)) if run.role in one.roles else set[str]() for one in every)
     return View(
-        users=["", run.user_id] if run.user_id is not None else [""],
+        users=users_seen_by(run),
         session_id=run.session_id or "",
         workflow_id=run.workflow_id or "",
         intents=intents_seen_by(run.intent_id),
@@ -192,9 +199,24 @@ def entities_in(query: str) -> list[str]:
     return list(dict.fromkeys(found.rstrip(".") for found in _IN_TEXT.findall(query)))
 
 
-def closeness(entities: Mapping[str, int] | None, query: str) -> list[tuple[str, float]]:
-    """Return the requested entities, named in the query or given with a distance, each with how near it is."""
-    near = dict.fromkeys(entities_in(query), _CLOSENESS[0])
+def spelled(entities: frozenset[str] | None, pack: Pack) -> dict[str, int] | None:
+    """Return the requested entities at distance 0, under all names: older memories may have an alias."""
+    if entities is None:
+        return None
+    return dict.fromkeys(sorted({name for one in entities for name in pack.identity.spellings(one)}), 0)
+
+
+def closeness(
+    entities: Mapping[str, int] | None, query: str, identity: Identity | None = None
+) -> list[tuple[str, float]]:
+    """Return the requested entities, named in the query or given with a distance, each with how near it is.
+
+    One that is named in the query comes under all names that the pack gives it.
+    """
+    named = entities_in(query)
+    if identity is not None:
+        named = [name for one in named for name in identity.spellings(one)]
+    near = dict.fromkeys(named, _CLOSENESS[0])
     for entity, distance in (entities or {}).items():
         near[entity] = max(_CLOSENESS[distance], near.get(entity, 0.0))
     return list(near.items())
@@ -310,21 +332,26 @@ def words_shared(postings: Postings, seen: int, weights: Sequence[float]) -> Num
 
 @dataclass(frozen=True)
 class Ranking:
-    """The order of the wanted memories, the best first, and the parts of every score, by index."""
+    """The order of the wanted memories, the best first, and every score: its parts in the order of `PARTS`."""
 
     order: list[int]
     total: Numbers
-    parts: dict[str, Numbers]
+    # A row for each part of the score, a column for each memory.
+    parts: Numbers
 
     def total_of(self, seen: Seen, memory_id: str) -> float:
         """Return the score of a memory; 0 for one that was not ranked."""
         index = seen.places.get(memory_id)
         return float(self.total[index]) if index is not None else 0.0
 
-    def score(self, index: int) -> dict[str, float]:
-        """Return the weighted parts of one score, and their sum."""
-        shown = {name: float(self.parts[name][index]) for name in PARTS}
-        return shown | {"total": float(self.total[index])}
+    def scores(self, indexes: Sequence[int]) -> list[dict[str, float]]:
+        """Return the weighted parts of the scores of those memories, each with its sum."""
+        columns: list[list[float]] = self.parts[:, indexes].T.tolist()
+        totals: list[float] = self.total[indexes].tolist()
+        return [
+            {**dict(zip(PARTS, parts, strict=True)), "total": total}
+            for parts, total in zip(columns, totals, strict=True)
+        ]
 
 
 def rank(
@@ -337,8 +364,8 @@ def rank(
     at: datetime,
 ) -> Ranking:
     """Order by score, then newest first, then by id; a correction just before the best on its key."""
-    raw: dict[str, Numbers] = {
-        "vector": np.clip(vector, 0.0, 1.0),
+    raw = {
+        "vector": np.minimum(np.maximum(vector, 0.0), 1.0),
         "words": words,
         "priority": seen.priority,
         "recency": recency(seen.promoted_at, at, policy.recency_half_life),
@@ -346,9 +373,10 @@ def rank(
         "intent": intent_nearness(seen.intent),
         "entity": entity,
     }
-    weights: dict[str, float] = policy.weights.model_dump()
-    parts = {name: _rounded(raw[name] * weights[name]) for name in PARTS}
-    total = _rounded(np.stack(list(parts.values())).sum(axis=0))
+    weighted = np.array([raw[name] for name in PARTS], dtype=np.float64)
+    weighted *= np.array([[getattr(policy.weights, name)] for name in PARTS])
+    parts = _rounded(weighted)
+    total = _rounded(parts.sum(axis=0))
     return Ranking(_ordered(seen, total), total, parts)
 
 

@@ -17,11 +17,13 @@ from muniment.database.half_precision import Halves, vector_lengths
 from muniment.database.packed_words import ENTRY
 from muniment.database.storage import Row
 from muniment.database.vectors import halves_from_sql, numbers_from_sql
+from muniment.recall.rules import Postings
 
 # The separators of the fragment `index_columns`: between texts and the fields of a profile, and between profiles.
 FIELD, RECORD = "\x1f", "\x1e"
 # Row numbers of a block.
 Rows = NDArray[np.intp]
+_NO_ROWS, _NO_TIMES = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int16)
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,8 @@ class WordIndex:
     def of(
         cls, terms: NDArray[np.int64], rows: NDArray[np.int32], times: NDArray[np.int16], lengths: NDArray[np.int16]
     ) -> "WordIndex":
-        """Sort the entries by word."""
-        order = np.argsort(terms)
+        """Sort the entries by word; fast for entries that are a few sorted runs."""
+        order = np.argsort(terms, kind="stable")
         return cls(content_rows(terms, order), rows[order], times[order], lengths)
 
     def without(self, rows: Sequence[int]) -> "WordIndex":
@@ -104,12 +106,14 @@ class WordIndex:
         others = np.flatnonzero(~np.isin(self.rows, rows))
         return WordIndex(content_rows(self.terms, others), self.rows[others], self.times[others], self.lengths)
 
-    def find(self, terms: Sequence[int]) -> list[tuple[NDArray[np.int32], NDArray[np.int16]]]:
-        """Return, for each word, the rows that have it, and how often each has it."""
+    def find(self, terms: Sequence[int]) -> Postings:
+        """Return the rows that have those words, word after word; `places` are rows."""
         wanted = np.array(terms, dtype=np.int64)
-        starts = np.searchsorted(self.terms, wanted).tolist()
-        ends = np.searchsorted(self.terms, wanted, side="right").tolist()
-        return [(self.rows[start:end], self.times[start:end]) for start, end in zip(starts, ends, strict=True)]
+        starts, ends = np.searchsorted(self.terms, wanted), np.searchsorted(self.terms, wanted, side="right")
+        found = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        rows = np.concatenate([_NO_ROWS, *(self.rows[entries] for entries in found)]).astype(np.intp)
+        times = np.concatenate([_NO_TIMES, *(self.times[entries] for entries in found)])
+        return Postings(np.repeat(np.arange(len(terms)), ends - starts), rows, times, self.lengths[rows])
 
 
 @dataclass
@@ -130,7 +134,7 @@ class Block:
     promoted_at: NDArray[np.int64]
     expires_at: NDArray[np.int64]
     vectors: Halves
-    # The length of each vector; 0 for a memory without one.
+    # The length of each vector; 1 for a memory without one, whose similarity is 0.
     norms: NDArray[np.float64]
     words: WordIndex
     live: NDArray[np.bool_]
@@ -153,13 +157,18 @@ class Block:
         """The codes of the profiles of the working tier."""
         return np.flatnonzero([profile.tier == "working" for profile in self.distinct_profiles])
 
+    @cached_property
+    def promoted_seconds(self) -> NDArray[np.float64]:
+        """When each memory was promoted, in seconds since 1970."""
+        return self.promoted_at / 1e6
+
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
         numbers = (self.priority, self.confidence, self.born_seq, self.promoted_at, self.expires_at, self.norms)
         codes = (self.entities.codes, self.predicates.codes, self.profiles.codes, self.live, self.vectors)
         words = (self.words.terms, self.words.rows, self.words.times, self.words.lengths)
-        return sum(array.nbytes for array in (*numbers, *codes, *words)) + 200 * len(self.ids) + 10_240
+        return sum(array.nbytes for array in (*numbers, *codes, *words)) + 208 * len(self.ids) + 10_240
 
     def remove(self, memory_ids: Iterable[str]) -> None:
         """Remove memories, and overwrite their vectors and words (ERA-1); ids that are not in the block are ignored."""
@@ -167,7 +176,7 @@ class Block:
         if rows:
             self.live[rows] = False
             self.vectors[rows] = 0
-            self.norms[rows] = 0
+            self.norms[rows] = 1
             old, self.words = self.words, self.words.without(rows)
             old.terms[:] = 0
 
@@ -260,12 +269,13 @@ def _texts(joined: str | None, separator: str) -> list[str]:
 def _vectors(row: Row, places: Mapping[str, int], dimensions: int) -> tuple[Halves, NDArray[np.float64]]:
     """Unpack the vectors, each to the row of its memory, and compute their lengths; zeros for a memory without one."""
     vectors = content_array((len(places), dimensions), np.float16)
-    norms = np.zeros(len(places))
+    norms = np.ones(len(places))
     owners = _texts(row["with_vector"], FIELD)
     if owners:
         rows = np.array([places[memory_id] for memory_id in owners])
         vectors[rows] = halves_from_sql(row["vectors"], len(owners))
-        norms[rows] = vector_lengths(vectors)[rows]
+        lengths = vector_lengths(vectors)
+        norms = np.where(lengths > 0, lengths, 1.0)
     return vectors, norms
 
 

@@ -11,31 +11,24 @@ from itertools import chain
 from time import monotonic
 from typing import Any
 
-from muniment.database.storage import NamedStatement, Row, Transaction
+from muniment.database.storage import NamedStatement, Row
 from muniment.recall.rules import MOST_SEEN
-from muniment.recall.scope_part import (
-    Part,
-    VisibilityNumber,
-    live_statement,
-    promoted_statement,
-    related_statement,
+from muniment.recall.scope_changes import (
+    Changes,
+    Gather,
+    PartKey,
+    changes_statements,
+    complete_changes,
+    whole_statements,
 )
+from muniment.recall.scope_part import Part, VisibilityNumber
 
-# The limit of an index that is made without settings; otherwise it is `Settings.index_bytes`. 100,000 memories with
-# vectors of the built-in embedder take about 105 MB.
-DEFAULT_BYTES = 512 * 1024 * 1024
 # One tenant may hold the limit divided by this.
 _TENANT_SHARE = 4
 # A part that was not used for so long is dropped.
 IDLE_SECONDS = 900.0
-# If more memories than this were promoted since a part was read, it is read again as a whole.
-_MOST_CHANGES = 2_000
-
 # Scopes that are remembered as too large.
 _MOST_NOTED = 10_000
-
-# Tenant, user ('' for the tenant itself) and embedder.
-PartKey = tuple[str, str, str | None]
 
 
 @dataclass
@@ -114,7 +107,8 @@ class Scope:
 class ScopeIndexes:
     """The parts that this process holds, the least recently used first."""
 
-    limit: int = DEFAULT_BYTES
+    # In bytes; 0: nothing is held. 100,000 memories with vectors of the built-in embedder take about 105 MB.
+    limit: int = 0
     counts: Counts = field(default_factory=Counts)
     # Without a lease, or with one that ran out, nothing of a tenant is held (index_guard.py).
     leases: dict[str, Lease] = field(default_factory=dict[str, Lease])
@@ -129,7 +123,7 @@ class ScopeIndexes:
 
     def find(self, tenant_id: str, users: Sequence[str], embedder: str | None) -> Scope | None:
         """Return the scope of those users, if all its parts are held at one number."""
-        if self._lease(tenant_id) is None or self._is_too_large((tenant_id, users[-1], embedder)):
+        if self.lease_of(tenant_id) is None or self._is_too_large((tenant_id, users[-1], embedder)):
             return None
         parts: list[Part] = []
         for user_id in users:
@@ -145,36 +139,44 @@ class ScopeIndexes:
             return None
         return Scope(parts, first.number, first.pack, [part.removals for part in parts])
 
-    async def read(self, tx: Transaction, users: Sequence[str], embedder: str | None, dimensions: int) -> Scope | None:
-        """Read the scope of those users, or bring it up to date.
+    async def read(
+        self, gather: Gather, tenant_id: str, users: Sequence[str], embedder: str | None, dimensions: int
+    ) -> Scope | None:
+        """Read the scope of those users, or bring it up to date, by statements that `gather` runs.
 
         Returns None if the tenant has no visibility number, if the scope is too large, if there is no lease for what
         was read, or if another recall changed the parts meanwhile: then the statements answer.
 
-
         INVARIANT: all parts are read in the one snapshot of a recall's transaction.
         """
-        keys = [(tx.tenant_id, user_id, embedder) for user_id in users]
+        keys = [(tenant_id, user_id, embedder) for user_id in users]
         if any(self._is_too_large(key) for key in keys):
             return None
-        held = [self._parts.get(key) for key in keys]
-        before = [part.number if part is not None else None for part in held]
-        statements = [self._statements(user_id, part, embedder) for user_id, part in zip(users, held, strict=True)]
-        latest, *replies = await tx.gather(("scopes.number", {}), *chain.from_iterable(statements))
+        held = {key: part for key in keys if (part := self._parts.get(key)) is not None}
+        before = {key: part.number for key, part in held.items()}
+        missing = [key for key in keys if key not in held]
+        latest, *replies = await gather(
+            ("scopes.number", {}),
+            *chain.from_iterable(whole_statements(key) for key in missing),
+            *changes_statements(before),
+        )
         if not latest:
             return None
         number, pack = VisibilityNumber(latest[0]["visible_seq"], latest[0]["mark"]), latest[0]["pack"]
-        if not self._may_hold(tx.tenant_id, number):
+        whole = {key: replies[2 * place : 2 * place + 2] for place, key in enumerate(missing)}
+        changes = await complete_changes(gather, before, replies[2 * len(missing) :])
+        if not self._may_hold(tenant_id, number):
             return None
-        if any(part is not None and part.number not in (was, number) for part, was in zip(held, before, strict=True)):
+        if any(part.number not in (before[key], number) for key, part in held.items()):
             return None  # Another recall has brought it to another number meanwhile.
         parts: list[Part] = []
         removals: list[int] = []
-        for key, old, sent in zip(keys, held, statements, strict=True):
-            rows, replies = replies[: len(sent)], replies[len(sent) :]
-            part = self._refresh(key, old, number, latest[0]["rebuilt_seq"], rows)
+        for key in keys:
+            part = (
+                self._refresh(key, held[key], number, latest[0]["rebuilt_seq"], changes[key]) if key in held else None
+            )
             if part is None:
-                part = await self._build(tx, key, dimensions, number, None if old is not None else rows)
+                part = await self._build(gather, key, dimensions, number, whole.get(key))
             if part is None:
                 return None
             part.pack = pack
@@ -185,58 +187,45 @@ class ScopeIndexes:
         self._make_room(keys)
         return Scope(parts, number, pack, removals)
 
-    def _statements(self, user_id: str, part: Part | None, embedder: str | None) -> list[NamedStatement]:
-        """Return the statements that read a part, or what changed since it was read."""
-        if part is None:
-            return [live_statement(user_id, embedder, MOST_SEEN), related_statement(user_id)]
-        mark: NamedStatement = ("scopes.tick_mark", {"visible_seq": part.number.seq})
-        ended: NamedStatement = ("scopes.ended", {"after": part.number.seq})
-        return [promoted_statement(part, _MOST_CHANGES), related_statement(user_id), ended, mark]
-
     def _refresh(
-        self,
-        key: PartKey,
-        part: Part | None,
-        number: VisibilityNumber,
-        rebuilt_seq: int | None,
-        rows: Sequence[list[Row]],
+        self, key: PartKey, part: Part, number: VisibilityNumber, rebuilt_seq: int | None, changes: Changes
     ) -> Part | None:
         """Apply what changed since a part was read; return None if it has to be read as a whole."""
-        if part is None or self._parts.get(key) is not part:
+        if self._parts.get(key) is not part:
             return None
-        ((changes,), (related,), ended, marks) = rows
-        mark = marks[0]["mark"] if marks else None
-        stale = (rebuilt_seq or 0) > part.number.seq or changes["size"] > _MOST_CHANGES
-        if mark != part.number.mark or stale:
+        if changes.is_unusable or (rebuilt_seq or 0) > changes.since.seq:
             self.drop(key)
             return None
         if part.number != number:
-            part.remove([row["memory_id"] for row in ended])
-            part.add(changes)
+            part.remove(changes.ended)
+            if changes.promoted is not None:
+                part.add(changes.promoted)
+            if changes.related is not None:
+                part.read_related(changes.related)
             part.number = number
             self.counts.refreshed += 1
         # Also under the same number: the user's key may have been made or wrapped anew.
-        part.read_related(related)
+        part.holder_key = changes.holder_key
         return part
 
     async def _build(
         self,
-        tx: Transaction,
+        gather: Gather,
         key: PartKey,
         dimensions: int,
         number: VisibilityNumber,
         rows: Sequence[list[Row]] | None,
     ) -> Part | None:
         """Read a part as a whole, unless its `rows` were read already, and hold it; None if it is too large."""
-        _, user_id, embedder = key
         if rows is None:
-            rows = await tx.gather(live_statement(user_id, embedder, MOST_SEEN), related_statement(user_id))
-            if not self._may_hold(tx.tenant_id, number):
+            rows = await gather(*whole_statements(key))
+            if not self._may_hold(key[0], number):
                 return None
         (memories,), (related,) = rows
         if memories["size"] > MOST_SEEN:
             self._note_too_large(key)
             return None
+        _, user_id, embedder = key
         part = Part(user_id, embedder, dimensions, number, None)
         part.add(memories)
         part.read_related(related)
@@ -279,9 +268,9 @@ class ScopeIndexes:
         for key in [key for key, used_at in self._used_at.items() if now - used_at > IDLE_SECONDS]:
             self.drop(key)
         for tenant_id in list(self.leases):
-            self._lease(tenant_id)
+            self.lease_of(tenant_id)
 
-    def _lease(self, tenant_id: str) -> Lease | None:
+    def lease_of(self, tenant_id: str) -> Lease | None:
         """Return the lease on a tenant; if it ran out, everything of the tenant is dropped."""
         lease = self.leases.get(tenant_id)
         if lease is not None and monotonic() >= lease.until:
@@ -292,7 +281,7 @@ class ScopeIndexes:
 
     def _may_hold(self, tenant_id: str, number: VisibilityNumber) -> bool:
         """Whether a part read at that number may be held: not if memories that ended later were already dropped."""
-        lease = self._lease(tenant_id)
+        lease = self.lease_of(tenant_id)
         return lease is not None and number.seq >= lease.number.seq
 
     def _make_room(self, used: Sequence[PartKey]) -> None:

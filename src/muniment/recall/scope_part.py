@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from muniment.database.storage import NamedStatement, Row
-from muniment.model.capture import TENANT_HOLDER, holder_of
+from muniment.database.storage import Row
 from muniment.recall.scope_block import Block, join_blocks, read_block
 
 
@@ -41,10 +40,11 @@ class Conflict(NamedTuple):
     incoming: str
 
 
-# A part has one large block and at most this many small ones for later memories. If the small ones together have more
-# rows than `_MOST_IN_SMALL`, and than an eighth of the large one, all blocks are joined.
-_SMALL_BLOCKS = 4
-_MOST_IN_SMALL = 512
+# Later memories come as a block of their own. It is joined with the block before it, unless the two have more than
+# `_FEW_ROWS` rows together and the one before is more than `_TIMES_LARGER` times as large: so there are few blocks, and
+# a large one is seldom copied.
+_FEW_ROWS = 2_048
+_TIMES_LARGER = 8
 
 
 @dataclass
@@ -70,17 +70,12 @@ class Part:
     removals: int = 0
 
     @property
-    def memories(self) -> int:
-        """How many memories it holds, with those that were removed and are still in their block."""
-        return sum(len(block) for block in self.blocks)
-
-    @property
     def size(self) -> int:
         """About how many bytes it takes."""
         return sum(block.size for block in self.blocks) + 1024
 
     def read_related(self, row: Row) -> None:
-        """Replace consents, contradictions, qualifiers and the key by what `related_statement` read."""
+        """Replace consents, contradictions, qualifiers and the key by what the statement `scopes.related` read."""
         chains: dict[str, list[ConsentRecord]] = {}
         for root, consent_id, action, since, until, predicates, labels, supersedes in row["consents"] or ():
             valid_from = datetime.fromisoformat(since)
@@ -96,17 +91,15 @@ class Part:
         """Add the memories that a statement read; raises ValueError if its columns do not fit together."""
         if row["memory_ids"]:
             self.blocks.append(read_block(row, self.dimensions))
-        small = self.blocks[1:]
-        if sum(len(block) for block in small) > max(_MOST_IN_SMALL, len(self.blocks[0]) // 8 if self.blocks else 0):
-            self._join(0)
-        elif len(small) > _SMALL_BLOCKS:
-            self._join(1)
+        while len(self.blocks) > 1 and self._should_join():
+            old = self.blocks[-2:]
+            self.blocks[-2:] = [join_blocks(old)]
+            for block in old:
+                block.clear()
 
-    def _join(self, first: int) -> None:
-        old = self.blocks[first:]
-        self.blocks[first:] = [join_blocks(old)]
-        for block in old:
-            block.clear()
+    def _should_join(self) -> bool:
+        before, last = len(self.blocks[-2]), len(self.blocks[-1])
+        return before + last <= _FEW_ROWS or before <= _TIMES_LARGER * last
 
     def remove(self, memory_ids: Sequence[str]) -> None:
         """Remove memories that ended, and overwrite their vectors and words."""
@@ -125,21 +118,3 @@ class Part:
         for block in self.blocks:
             block.clear()
         self.blocks.clear()
-
-
-def related_statement(user_id: str) -> NamedStatement:
-    """Return the statement that reads what else decides about that user's memories."""
-    holder = holder_of(None, user_id) if user_id else TENANT_HOLDER
-    users = ["", user_id] if user_id else [""]
-    return "scopes.related", {"user_id": user_id, "users": users, "holder": holder}
-
-
-def live_statement(user_id: str, embedder: str | None, most: int) -> NamedStatement:
-    """Return the statement that reads all live memories of that user, if there are at most so many."""
-    return "scopes.live_memories", {"user_id": user_id, "embedder": embedder, "most": most}
-
-
-def promoted_statement(part: Part, most: int) -> NamedStatement:
-    """Return the statement that reads what was promoted since a part was read, if at most so much was in the tenant."""
-    values: dict[str, Any] = {"user_id": part.user_id, "embedder": part.embedder, "most": most}
-    return "scopes.promoted_after", values | {"after": part.number.seq}

@@ -9,9 +9,33 @@ FROM ticks t
 WHERE t.tenant_id = :tenant_id AND t.visible_seq IS NOT NULL
 ORDER BY t.visible_seq DESC LIMIT 1
 
--- name: tick_mark
--- The mark of an earlier visibility number. After a restore it is another mark, or there is none.
-SELECT t.mark::text AS mark FROM ticks t WHERE t.tenant_id = :tenant_id AND t.visible_seq = :visible_seq
+-- name: changes
+-- What changed after an earlier visibility number: `mark` is that of the number (after a restore another, or null), `ended` has the
+-- memories that were retracted or lost their content, `owners` the users of those that were promoted. `related` says whether there
+-- is anything new that the statement `related` reads, apart from keys.
+WITH promoted AS MATERIALIZED (
+  SELECT s.user_id, s.consent_root, m.proposal_id
+  FROM memories m
+  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
+  WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = ANY (:users)
+  LIMIT :most + 1
+)
+SELECT (SELECT t.mark::text FROM ticks t WHERE t.tenant_id = :tenant_id AND t.visible_seq = :after) AS mark,
+  ARRAY(
+    SELECT r.memory_id FROM retractions r WHERE r.tenant_id = :tenant_id AND r.seq > :after
+    UNION
+    SELECT t.memory_id FROM tombstones t WHERE t.tenant_id = :tenant_id AND t.seq > :after) AS ended,
+  ARRAY(SELECT DISTINCT user_id FROM promoted) AS owners,
+  EXISTS (SELECT FROM promoted WHERE consent_root IS NOT NULL)
+    OR EXISTS (SELECT FROM promoted JOIN contradictions c ON c.tenant_id = :tenant_id AND c.proposal_id = promoted.proposal_id)
+    OR EXISTS (SELECT FROM consents c WHERE c.tenant_id = :tenant_id AND c.seq > :after)
+    OR EXISTS (SELECT FROM contradictions c WHERE c.tenant_id = :tenant_id AND c.seq > :after)
+    OR EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.seq > :after)
+    OR EXISTS (SELECT FROM qualifications q WHERE q.tenant_id = :tenant_id AND q.seq > :after) AS related,
+  keys.*
+FROM (
+  SELECT array_agg(k.holder) AS holders, array_agg(k.wrapped_key) AS wrapped_keys, array_agg(k.key_version) AS key_versions
+  FROM subjects k WHERE k.tenant_id = :tenant_id AND k.holder = ANY (:holders)) keys
 
 -- name: live_memories
 -- results: binary
@@ -30,13 +54,13 @@ WITH live AS MATERIALIZED (
 
 -- name: promoted_after
 -- results: binary
--- The same of the memories promoted after a sequence number; `size` counts those of all users.
+-- The same of the memories of several users that were promoted after a sequence number; `size` counts those of all users.
 WITH size AS MATERIALIZED (
   SELECT count(*) AS size FROM memories m WHERE m.tenant_id = :tenant_id AND m.born_seq > :after
 ), chosen AS MATERIALIZED (
   SELECT s.* FROM memories m
   JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
-  WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = :user_id
+  WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = ANY (:users)
     AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND (SELECT size FROM size) <= :most
 )
 {index_columns chosen}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from psycopg.types.json import Jsonb
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from muniment.database.packed_words import find_words
 from muniment.database.rows import open_memory
@@ -102,7 +102,7 @@ def filters(view: View, request: Request, at: PointInTime) -> dict[str, Any]:
         **{name: getattr(view, name) for name in _OF_VIEW},
         "entities": list(request.entities) if request.entities is not None else None,
         "only": request.only,
-        "qualifiers": Jsonb(view.qualifiers),
+        "qualifiers": Jsonb(view.qualifiers, to_json),
         "fresh_working": view.fresh_since["working"],
         "fresh_episodic": view.fresh_since["episodic"],
         "fresh_semantic": view.fresh_since["semantic"],
@@ -294,7 +294,7 @@ class Search:
         return self.where | {"about": [entity for entity, _ in self._entities()]}
 
     def _entities(self) -> list[tuple[str, float]]:
-        return closeness(self.request.entities, self.query.query)
+        return closeness(self.request.entities, self.query.query, self.pack.identity)
 
     def _entity(self, seen: Seen, of_decision: list[Row]) -> Numbers:
         """Return how near each memory is to the requested entities, or to the run's own decision."""
@@ -357,8 +357,10 @@ def answer(
     in_all = totals or (len(plain), len(low))
     omitted = sum(max(total - limit, 0) for total in in_all) + sum(len(one[1]) for one in sets[limit:])
     found = Found(plain[:limit], low[:limit], sets[:limit], omitted)
-    scores = {one: ranked.score(seen.places[one]) for one in found.ids if one in seen.places}
-    return replace(found, scores=scores, working=seen.working.intersection(found.ids))
+    ids = [one for one in found.ids if one in seen.places]
+    scores = ranked.scores([seen.places[one] for one in ids])
+    working = seen.working.intersection(ids)
+    return replace(found, scores=dict(zip(ids, scores, strict=True)), working=working)
 
 
 def _seen(row: Row) -> Seen:

@@ -331,5 +331,7 @@ async def _browser(
     pack = await context.packs.read_in_force(tx) or context.packs.default
     horizon = replay_horizon(await context.packs.within_notice(tx))
     moment = await point_in_time(context, tx, as_of, field) if as_of is not None else PointInTime(LATEST, tx.now)
-    chosen = {name: getattr(scope, name, None) for name in FILTERS}
+    chosen: dict[str, Any] = {name: getattr(scope, name, None) for name in FILTERS}
+    if chosen["entity"] is not None:
+        chosen["entity"] = pack.identity.spellings(chosen["entity"])
     return MemoryBrowser(tx, context.vault, pack, chosen, moment, horizon)

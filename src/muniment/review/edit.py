@@ -70,7 +70,7 @@ async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id
         ContradictedMemory(
             memory_id=one.memory.memory_id,
             reason=one.reason,
-            replaced=may_supersede(candidate, tier, observed_at, one.memory, pack).passed,
+            replaced=may_supersede(candidate, tier, observed_at, one.memory, pack, judged=one.judged).passed,
         )
         for one in compared.contradicts
     ]

@@ -58,7 +58,9 @@ def _queue_entry(
     against = () if sampled else compared.contradicts
     same = [] if sampled else repeated(candidate, tier, compared, pack)
     observed_at = draft.capture.observed_at
-    unsettled = any(not may_supersede(candidate, tier, observed_at, one.memory, pack).passed for one in against)
+    unsettled = any(
+        not may_supersede(candidate, tier, observed_at, one.memory, pack, judged=one.judged).passed for one in against
+    )
     reasons = reasons_for_a_person(
         candidate,
         tier=tier,
@@ -66,6 +68,7 @@ def _queue_entry(
         returned=draft.reopens is not None,
         sampled=sampled,
         suspended=candidate.write_class in suspended,
+        uncertain=bool(compared.uncertain) and not sampled,
         pack=pack,
     )
     return QueueEntry(

@@ -21,6 +21,7 @@ def reasons_for_a_person(
     returned: bool = False,
     sampled: bool = False,
     suspended: bool = False,
+    uncertain: bool = False,
     pack: Pack,
 ) -> tuple[HumanReason, ...]:
     """Return why policy may not promote a candidate; no reasons mean that it may (REV-3)."""
@@ -38,8 +39,10 @@ def reasons_for_a_person(
         "returned": returned,
         "audit_sample": sampled,
         "suspended": suspended,
+        "near_threshold": uncertain,
     }
-    return (*(reason for reason, holds in reasons.items() if holds), *candidate.flags)
+    found: tuple[HumanReason, ...] = (*(reason for reason, holds in reasons.items() if holds), *candidate.flags)
+    return tuple(dict.fromkeys(found))
 
 
 def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, ...], *, strict: bool) -> Decision:

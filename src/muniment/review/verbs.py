@@ -60,6 +60,7 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
     `overdue` or are not. `after` is the id of the last proposal of the previous page.
     """
     filters = {name: getattr(request, name) for name in QueueFilters.model_fields}
+    filters["entity"] = await context.spellings(reader, request.entity)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         last = request.after
         if last is not None and not await review.load_many(tx, context.vault, [last]):

@@ -1,7 +1,7 @@
 """The verbs of webhooks: an admin registers them, the program posts events to them."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from anyio import CancelScope, CapacityLimiter, create_task_group
 from pydantic import Field
@@ -17,8 +17,10 @@ from muniment.model.inputs import Listing, Passed, VerbInput, Whole
 from muniment.verbs.declaration import verb
 from muniment.webhooks import store as webhooks
 from muniment.webhooks.messages import CONTENT_TYPE, encoded, new_secret, signed
-from muniment.webhooks.sending import Sender
 from muniment.webhooks.store import Claim, Place
+
+if TYPE_CHECKING:
+    from muniment.webhooks.sending import Sender
 
 # Webhooks of one tenant that are posted to at once.
 _AT_ONCE = 4
@@ -186,6 +188,8 @@ class _Round:
 
     async def _run(self, held: Claim) -> None:
         try:
+            from muniment.webhooks.sending import Sender  # The HTTP client takes a while to import.
+
             async with Sender(held.url, allow_private=self.context.outbox.allow_private) as sender:
                 await self._post_all(held, sender)
         finally:
@@ -194,7 +198,7 @@ class _Round:
                 async with self.context.transaction(self.tenant_id, "jobs") as tx:
                     await webhooks.release_lease(tx, held)
 
-    async def _post_all(self, held: Claim, sender: Sender) -> None:
+    async def _post_all(self, held: Claim, sender: "Sender") -> None:
         place, tries = held.place, held.tries
         while True:
             async with self.context.transaction(self.tenant_id, "jobs") as tx:
@@ -217,7 +221,7 @@ class _Round:
                         return
                 place = passed
 
-    async def _post(self, held: Claim, sender: Sender, event: Event, place: Place, passed: Place, tries: int) -> bool:
+    async def _post(self, held: Claim, sender: "Sender", event: Event, place: Place, passed: Place, tries: int) -> bool:
         """Post one event and note how that went; whether to go on."""
         body, now = encoded(event), self.context.now()
         headers = signed(held.secrets(now), event.event_id, now, body) | {"Content-Type": CONTENT_TYPE}

@@ -136,8 +136,7 @@ class Worker:
     async def _rest(self, seconds: float, deaths: int) -> None:
         """Rest that long, or until the database server has died once more."""
         ends_at = time.monotonic() + seconds
-        # The watch is a thread, and knows no event loop.
-        while (left := ends_at - time.monotonic()) > 0 and self._opened.deaths == deaths:  # noqa: ASYNC110
+        while (left := ends_at - time.monotonic()) > 0 and self._opened.deaths == deaths:  # noqa: ASYNC110  the watch is a thread
             await anyio.sleep(min(left, AGAIN_SECONDS))
 
     async def _enqueue(self, found: list[Due]) -> int:

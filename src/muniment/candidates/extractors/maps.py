@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, cast
 
-from jsonpath import JSONPathError
-
 from muniment.candidates.extractors.extractor import MOST_FACTS, Answers, Extracted, fact_of, refs_of
 from muniment.errors import ExtractorFailed
 from muniment.model.capture import Capture
@@ -66,7 +64,7 @@ class _Item:
         self.result = result
 
     def find(self, path: str, most: int = 1) -> list[Any]:
-        return self.result.find(path, most) if path.startswith(WHOLE) else _found(path, self.value, most)
+        return self.result.find(path, most) if path.startswith(WHOLE) else matches(path, self.value, most=most)
 
     def first(self, path: str | None) -> Any:
         found = self.find(path) if path is not None else []
@@ -82,21 +80,13 @@ class _Result:
 
     def find(self, path: str, most: int) -> list[Any]:
         if (path, most) not in self._known:
-            self._known[path, most] = _found(path, self.document, most)
+            self._known[path, most] = matches(path, self.document, most=most)
         return self._known[path, most]
-
-
-def _found(path: str, document: Any, most: int) -> list[Any]:
-    try:
-        return matches(path, document, most=most)
-    except JSONPathError:
-        # For example a filter that compares values of different types.
-        return []
 
 
 def _facts(field: FieldMap, document: Any, capture: Capture) -> Iterator[Extracted]:
     result = _Result(document)
-    items = [document] if field.each is None else _found(field.each, document, _MOST_ITEMS)
+    items = [document] if field.each is None else matches(field.each, document, most=_MOST_ITEMS)
     for value in items:
         item = _Item(value, result)
         if all(_holds(condition, item) for condition in field.when):

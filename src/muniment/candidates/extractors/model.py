@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from muniment.candidates.extractors.extractor import Answers, Extracted, entity_of, fact_of
-from muniment.candidates.extractors.model_server import ask
 from muniment.candidates.extractors.models import NamedModel
 from muniment.errors import ExtractorFailed
 from muniment.model.capture import Capture
@@ -135,6 +134,9 @@ class ModelExtractor:
         settings = self._settings
         most = min(settings.max_tokens, named.settings.max_tokens)
         within = min(settings.timeout, named.settings.timeout)
+        # Imported with the first call: the HTTP client takes a while, and few packs name a model.
+        from muniment.candidates.extractors.model_server import ask
+
         answer = await ask(named, _request(named.model, most, capture), most, within)
         found = _parsed(answer)
         await answers.put(self.name, answer)

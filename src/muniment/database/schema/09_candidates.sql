@@ -91,6 +91,19 @@ CREATE TABLE calibrations (
   FOREIGN KEY (tenant_id, seq, calibrated_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
 
+-- Which version of the language package reads a tenant's texts, from a number on (CAN-15); the latest row holds. A tenant
+-- without a row is read by the rules alone.
+CREATE TABLE language_versions (
+  tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  seq        bigint NOT NULL,
+  version    text COLLATE "C" NOT NULL CHECK (version <> ''),
+  adopted_at timestamptz NOT NULL,
+  adopted_by text COLLATE "C" NOT NULL,
+  txid       xid8 NOT NULL,
+  PRIMARY KEY (tenant_id, seq),
+  FOREIGN KEY (tenant_id, seq, adopted_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+);
+
 -- The gates that every new candidate must have passed, in order (CAN-4). `migrate` replaces the body with the program's own
 -- list, so a new gate needs no change of the schema; until it has, no candidate can be written.
 CREATE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN '["none"]'::jsonb;
@@ -104,7 +117,8 @@ CREATE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL S
 -- once from a capture, however often that is consolidated. Null for edits and copies.
 -- `valid_from` and `valid_until` say when it holds in the world (REC-14). `third_party`: it says something of a special category
 -- about somebody other than its speaker (CAN-16). `fingerprint` is a hash of what it asserts and of its scope under the tenant's
--- key, by which proposals that say the same are found (REV-11); an erasure takes it with the content.
+-- key, by which proposals that say the same are found (REV-11); an erasure takes it with the content. `language` is the
+-- version of the language package that read it (CAN-15).
 CREATE TABLE candidates (
   tenant_id       text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   candidate_id    text COLLATE "C" NOT NULL,
@@ -155,6 +169,7 @@ CREATE TABLE candidates (
     || coalesce(session_id, '') || chr(31) || coalesce(workflow_id, '') || chr(31) || coalesce(intent_id, '') || chr(31)
     || coalesce(qualifiers::text, '') || chr(31) || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
     || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, '') || chr(31) || third_party::text)) STORED,
+  language        text COLLATE "C",
   PRIMARY KEY (tenant_id, candidate_id),
   UNIQUE (tenant_id, candidate_id, author, editors, facts),
   UNIQUE (tenant_id, candidate_id, editors),
@@ -178,6 +193,7 @@ SELECT key_between_partitions('candidates', 'tenant_id, edits, prior_editors', '
 SELECT rows_of_tenant('cursors', 'consolidations', 'retries', 'extractions', 'model_calls');
 SELECT rows_of_transaction('reruns', 'tenant_rerun');
 SELECT rows_of_transaction('calibrations', 'tenant_calibrate');
+SELECT rows_of_transaction('language_versions', 'tenant_adopt');
 SELECT add_policy('candidates', 'tenant_read', 'SELECT');
 -- The gates are checked when a candidate is written and never later: older ones had other gates, and an erasure blanks them.
 SELECT add_policy('candidates', 'tenant_insert', 'INSERT',
@@ -186,9 +202,10 @@ SELECT add_policy('candidates', 'tenant_insert', 'INSERT',
 SELECT add_policy('candidates', 'blank', 'UPDATE', login => 'owner');
 
 -- Who may do what.
-GRANT SELECT, INSERT ON reruns, consolidations, extractions, candidates TO muniment_writer;
+GRANT SELECT, INSERT ON language_versions, reruns, consolidations, extractions, candidates TO muniment_writer;
 GRANT SELECT ON calibrations TO muniment_writer;
-GRANT SELECT ON cursors, reruns, consolidations, retries, extractions, model_calls, calibrations, candidates TO muniment_auditor;
+GRANT SELECT ON language_versions TO muniment_recall;
+GRANT SELECT ON cursors, language_versions, reruns, consolidations, retries, extractions, model_calls, calibrations, candidates TO muniment_auditor;
 GRANT SELECT, INSERT ON calibrations TO muniment_jobs;
 GRANT SELECT ON consolidations, retries TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (seq, capture_id) ON cursors TO muniment_writer;

@@ -106,6 +106,7 @@ CREATE TABLE refusals (
   at            timestamptz NOT NULL,
   rejection     text COLLATE "C",
   consolidation int NOT NULL DEFAULT 1,
+  language      text COLLATE "C",
   PRIMARY KEY (tenant_id, capture_id, consolidation, extractor, ordinal),
   FOREIGN KEY (tenant_id, rejection) REFERENCES proposals (tenant_id, proposal_id)
 );

@@ -50,7 +50,7 @@ CREATE TABLE backfill_items (
   tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   backfill_id text COLLATE "C" NOT NULL,
   memory_id   text COLLATE "C" NOT NULL,
-  change      text NOT NULL CHECK (change IN ('renamed', 'retyped', 'dropped')),
+  change      text NOT NULL CHECK (change IN ('renamed', 'retyped', 'alias_resolved', 'dropped')),
   outcome     text NOT NULL CHECK (outcome IN ('migrated', 'merged', 'dropped', 'left', 'refused', 'held')),
   reason      text COLLATE "C",
   proposal_id text COLLATE "C",

@@ -4,12 +4,12 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from inspect import Parameter, Signature
 from typing import Annotated, Any, get_args, get_origin
 
-from fastapi import APIRouter, Depends, Header, Response
+from fastapi import Depends, Header, Response
 
 from muniment.errors import InvalidInput
 from muniment.http.bodies import After, AfterNumber, Limit, Page, body_of, given, in_query, page, run_asked
 from muniment.http.caller import Asking, IdempotencyKey, May, RunHeader
-from muniment.http.idempotency import IdempotentRoute
+from muniment.http.routes.router import v1_router
 from muniment.model.context import Asker
 from muniment.model.proposal import Proposal
 from muniment.verbs.declaration import Declaration
@@ -25,7 +25,7 @@ IfMatch = Annotated[
     ),
 ]
 
-router = APIRouter(route_class=IdempotentRoute)
+router = v1_router()
 
 
 def add_routes() -> None:
@@ -55,6 +55,7 @@ def _endpoint(verb: Declaration[Any]) -> Callable[..., Coroutine[Any, Any, Any]]
         group: Any = getattr(asking.fabric, verb.group) if verb.group else asking.fabric
         return _answer(verb, await getattr(group, verb.verb)(caller, **fields), fields, response)
 
+    # FastAPI reads the parameters of a route from here; the type of functions does not declare it.
     endpoint.__signature__ = Signature(list(_parameters(verb, body)))  # pyright: ignore[reportFunctionMemberAccess]
     return endpoint
 

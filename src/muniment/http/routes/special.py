@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 
 from muniment.audit.verbs import events as list_events
 from muniment.capture.verbs import capture as write_capture
@@ -10,8 +10,8 @@ from muniment.errors import InvalidInput
 from muniment.http.bodies import Captured, CapturesBody, Limit, Page, given, page
 from muniment.http.caller import Asking, IdempotencyKey, May
 from muniment.http.event_stream import STREAM, Streams
-from muniment.http.idempotency import IdempotentRoute
 from muniment.http.routes.declared import keyed
+from muniment.http.routes.router import v1_router
 from muniment.http.server_metrics import CONTENT_TYPE
 from muniment.metrics.prometheus import prometheus_text
 from muniment.metrics.verbs import metrics as measure
@@ -21,7 +21,7 @@ from muniment.model.events import Event, EventType
 from muniment.model.fields import Instant, Name
 from muniment.model.metrics import Metrics
 
-router = APIRouter(route_class=IdempotentRoute)
+router = v1_router()
 
 _TEXT: dict[str, Any] = {"schema": {"type": "string"}}
 

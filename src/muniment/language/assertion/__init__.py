@@ -2,9 +2,11 @@
 
 A text is split into tokens (`tokens`), parsed into content words, quantities and dates (`parse`) and aligned with the
 other (`alignment`). `contradiction` and `paraphrase` judge the alignment. `relate` adds the pack's thresholds.
+`subjects` says which pairs the trained judge need not read.
 """
 
 from muniment.language.assertion.comparison import judge, relate
 from muniment.language.assertion.judgement import Judge, Judgement, Relation
+from muniment.language.assertion.subjects import repeats_words, same_subject
 
-__all__ = ["Judge", "Judgement", "Relation", "judge", "relate"]
+__all__ = ["Judge", "Judgement", "Relation", "judge", "relate", "repeats_words", "same_subject"]

@@ -25,8 +25,8 @@ def may_relate(a: str, b: str, *, whole: bool = False) -> bool:
     Where many shared words are needed, names and numbers do not count: they may be just what the texts differ in.
     With `whole` at least one word must be shared, however short the texts are.
     """
-    ours, our_names = _content(a)
-    theirs, their_names = _content(b)
+    ours, our_names = content_words(a)
+    theirs, their_names = content_words(b)
     fewest = min(len(ours), len(theirs))
     if fewest < _SOME and not whole:
         return True
@@ -36,7 +36,7 @@ def may_relate(a: str, b: str, *, whole: bool = False) -> bool:
     return shared >= _SHARE * fewest
 
 
-def _content(text: str) -> tuple[set[str], set[str]]:
+def content_words(text: str) -> tuple[set[str], set[str]]:
     """Return the content words of a text, and those of its words that may be names or numbers."""
     found = _WORD.findall(text)
     bare_words = {_key(word) for word in found if word[0].islower()}

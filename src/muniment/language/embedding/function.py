@@ -2,6 +2,7 @@
 
 import re
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from inspect import iscoroutinefunction
 from pathlib import PurePath
@@ -19,8 +20,8 @@ VERSION = r"[A-Za-z0-9._-]{1,40}"
 Function = Callable[[list[str]], ArrayLike]
 
 
-class CheckedEmbedder:
-    """An embedder with a name and dimensions; every answer is checked and brought to unit length."""
+class NamedEmbedder:
+    """An embedder with a name and dimensions."""
 
     def __init__(self, name: str, dimensions: int) -> None:
         self._name = name
@@ -39,6 +40,10 @@ class CheckedEmbedder:
         """The length of every vector."""
         return self._dimensions
 
+
+class CheckedEmbedder(NamedEmbedder, ABC):
+    """An embedder whose every answer is checked and brought to unit length."""
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row of unit length per text; the zero vector for a blank text, which is not passed on.
 
@@ -46,8 +51,9 @@ class CheckedEmbedder:
         """
         return embed_by(self._encode, texts, name=self._name, dimensions=self._dimensions)
 
+    @abstractmethod
     def _encode(self, texts: list[str]) -> ArrayLike:
-        raise NotImplementedError
+        """Return one row of numbers for each text."""
 
 
 class FunctionEmbedder(CheckedEmbedder):

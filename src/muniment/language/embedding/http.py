@@ -17,7 +17,7 @@ import httpx2
 import numpy as np
 
 from muniment.errors import EmbedderUnavailable, InvalidInput
-from muniment.language.embedding.function import TITLE, CheckedEmbedder, check_dimensions, check_name, embed_by
+from muniment.language.embedding.function import TITLE, NamedEmbedder, check_dimensions, check_name, embed_by
 from muniment.language.embedding.static import Vectors
 from muniment.outbound import is_private_host
 from muniment.remote import (
@@ -47,7 +47,7 @@ _BYTES_A_NUMBER, _BYTES_A_TEXT, _BYTES_AROUND = 64, 1 << 10, 1 << 16
 _LATE = "gave no answer before the deadline"
 
 
-class HttpEmbedder(CheckedEmbedder):
+class HttpEmbedder(NamedEmbedder):
     """Embeds texts with a server; threads may share one, and its connections stay open as long as it lives.
 
     No message, log or repr holds the key or a text.

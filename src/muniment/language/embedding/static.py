@@ -99,10 +99,11 @@ class StaticEmbedder:
 
     def aim(self, words: Sequence[str], weights: Sequence[float]) -> Vectors:
         """Return the weighted mean of the vectors of words: one row of unit length, or zeros."""
-        aimed = np.zeros((1, self.dimensions), dtype=np.float32)
-        for word, weight in zip(words, weights, strict=True):
-            for token in self._tokens(word):
-                aimed[0] += np.float32(weight) * self._table[min(token, len(self._table) - 1)].astype(np.float32)
+        found = [self._tokens(word) for word in words]
+        tokens = np.array([token for ids in found for token in ids], dtype=np.int64)
+        each = np.repeat(np.array(weights, dtype=np.float32), [len(ids) for ids in found])
+        vectors = self._rows(np.minimum(tokens, len(self._table) - 1))
+        aimed: Vectors = np.add.reduce(each[:, np.newaxis] * vectors, axis=0, keepdims=True)
         length = float(np.sqrt(np.einsum("ij,ij->", aimed, aimed, dtype=np.float64)))
         return aimed / np.float32(length or 1)
 

@@ -14,6 +14,9 @@ from muniment.language.patterns import Pattern
 _LEAST_LETTERS = 12
 _READABLE = 0.85
 _LEAST_SPELLED = 5
+_LEAST_JOINED = 20
+# Characters of the shortest text in base64, hexadecimal or bits that is looked for.
+_LEAST_ENCODED = 16
 _BREAKS = str.maketrans("\t\r\n", "   ")
 
 _BASE64 = Pattern(r"[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]{4,})*={0,2}")
@@ -44,6 +47,8 @@ def decode(text: str) -> list[str]:
     found: list[str] = []
     if _has_long_word(text):
         found += [decoded for run in _runs(_BASE64, text) for decoded in _base64(run)]
+    if len(text) < _LEAST_ENCODED:
+        return found
     if _HEX.occurs_in(text):
         found += [decoded for run in _runs(_HEX, text) if (decoded := _hex(run))]
     if _BITS.occurs_in(text):
@@ -109,7 +114,7 @@ def _is_text(decoded: str) -> bool:
 
 
 def _has_long_word(text: str) -> bool:
-    return any(len(word) >= 16 for word in text.split())
+    return max(map(len, text.split()), default=0) >= _LEAST_ENCODED
 
 
 def _base64(run: str) -> list[str]:
@@ -172,6 +177,9 @@ def _word_from_leetspeak(word: str) -> str:
 
 def _join_letters(tokens: list[str]) -> list[str]:
     """Return words that were written letter by letter, or without spaces, with a space between."""
+    lengths = [*map(len, tokens), 0]
+    if lengths.count(1) < _LEAST_SPELLED and max(lengths) < _LEAST_JOINED:
+        return []
     runs: list[str] = []
     run: list[str] = []
     for token in (*tokens, ""):
@@ -183,6 +191,6 @@ def _join_letters(tokens: list[str]) -> list[str]:
         if len(run) >= _LEAST_SPELLED:
             runs.append("".join(run))
         run = []
-        if len(token) >= 20 and token.isalpha():
+        if len(token) >= _LEAST_JOINED and token.isalpha():
             runs.append(token)
     return [" ".join(_SEGMENTS.sub(r" \1 ", letters) for letters in runs)] if runs else []

@@ -7,6 +7,7 @@ every finding masked. The kinds of personal data are in detectors/.
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from muniment.language.redaction.attributes import Attributes
 from muniment.language.redaction.redactor import Finding, Redacted, Redactor
@@ -14,7 +15,7 @@ from muniment.language.redaction.rules import rules_of
 from muniment.pack import Pack
 from muniment.pack.pack_key import PackKey
 
-__all__ = ["Finding", "Redacted", "Redactor", "holds_personal_data", "redactor_of"]
+__all__ = ["Finding", "Redacted", "Redactor", "holds_personal_data", "is_masked", "redactor_of"]
 
 # A text without a match is not searched: it has no `@`, however escaped, and fewer digits than the shortest number.
 _MAY_HOLD = re.compile(r"@|%40|&#|&commat|\\[ux]|[\[({] ?at|\d(?:\D{0,3}\d){6}|[A-Za-z]{2}\d{2}", re.IGNORECASE)
@@ -33,6 +34,11 @@ def holds_personal_data(pack: Pack, texts: Iterable[str]) -> bool:
             if label is not None and pack.is_sensitive(label):
                 return True
     return False
+
+
+def is_masked(pack: Pack, value: Any) -> bool:
+    """Say whether a value is what the pack's masks left of one; of what type it was cannot be seen any more."""
+    return isinstance(value, str) and redactor_of(pack).is_masked(value)
 
 
 @lru_cache(maxsize=128)

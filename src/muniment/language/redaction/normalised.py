@@ -1,7 +1,6 @@
 """Normalises a text for the detectors: undoes cheap disguises and keeps the original position of every character."""
 
 import unicodedata
-from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeAlias
@@ -86,12 +85,6 @@ def lowered(text: str) -> str:
     """Return the text in lower case, every character at its position."""
     small = text.lower()
     return small if len(small) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-
-
-def follows_name(text: str, name_ends: list[int], start: int, reach: int) -> bool:
-    """Say whether one of the names, given by their ends in order, stands at most so far before a position."""
-    index = bisect_right(name_ends, start) - 1
-    return index >= 0 and name_ends[index] >= start - reach and FILLER not in text[name_ends[index] : start]
 
 
 def is_date(year: int | str, month: int | str, day: int | str) -> bool:

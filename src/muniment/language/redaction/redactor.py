@@ -10,6 +10,7 @@ from muniment.language.redaction.attributes import Attributes, key_words, scalar
 from muniment.language.redaction.masks import Mask, MaskFinder, TakenSpans
 from muniment.language.redaction.normalised import FILLER, NormalisedText, Span, normalise
 from muniment.language.redaction.repeated_values import MaskedValue, ValueMatcher
+from muniment.language.redaction.tags import TagFinding, TaggedTexts
 from muniment.model.candidate import Candidate
 
 Content = TypeVar("Content")
@@ -37,6 +38,7 @@ class Rule(NamedTuple):
     find: Find
     mask: Mask
     label: str | None
+    detector: str | None = None
 
 
 class Finding(NamedTuple):
@@ -59,6 +61,8 @@ class _Tally:
     counts: Counter[str] = field(default_factory=Counter[str])
     labels: set[str] = field(default_factory=set[str])
     masked_values: dict[MaskedValue, Rule] = field(default_factory=dict[MaskedValue, Rule])
+    # What the trained tagger found, in texts as they are between two rounds.
+    tags: TaggedTexts | None = None
     # Pairs of context and text in which the rules find nothing.
     clean: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -82,11 +86,24 @@ class Redactor:
         self._rules = tuple(rules)
         self._attributes = attributes
         self._rank = rank
+        self._by_detector = {rule.detector: rule for rule in rules if rule.detector is not None}
         self._mask_finder = MaskFinder([*(rule.mask for rule in rules), *attributes.masks()])
 
-    def find(self, text: str) -> tuple[Finding, ...]:
-        """Return what the rules find in a first round, in order, without masking it."""
-        return tuple(Finding(start, end, rule.name) for start, end, rule in self._find_all(text, ""))
+    @property
+    def detectors(self) -> frozenset[str]:
+        """The detectors that have a rule."""
+        return frozenset(self._by_detector)
+
+    def find(self, text: str, tags: TaggedTexts | None = None) -> tuple[Finding, ...]:
+        """Return what the rules and the tagger find in a first round, in order, without masking it."""
+        tagged = tags.findings(text) if tags is not None else ()
+        return tuple(Finding(start, end, rule.name) for start, end, rule in self._find_all(text, "", tagged=tagged))
+
+    def is_masked(self, text: str) -> bool:
+        """Say whether a text is what masking left of a value: it holds a mask, and no letter beside the masks."""
+        masks = self._mask_finder.find(text)
+        rest = TakenSpans(len(text), masks).free(0, len(text)) if masks else ()
+        return bool(masks) and not any(char.isalpha() for start, end in rest for char in text[start:end])
 
     def text(self, text: str) -> Redacted[str]:
         """Mask every finding in a text."""
@@ -101,12 +118,13 @@ class Redactor:
         tally = _Tally()
         return self._result(self._value(value, "", tally), tally)
 
-    def candidate(self, candidate: Candidate) -> Redacted[Candidate]:
+    def candidate(self, candidate: Candidate, tags: TaggedTexts | None = None) -> Redacted[Candidate]:
         """Mask every finding in the text, value, evidence references and qualifiers of a candidate.
 
-        A value that is masked in one of these fields is masked in the others too.
+        A value that is masked in one of these fields is masked in the others too. `tags` is what the trained tagger
+        found in its texts.
         """
-        tally = _Tally()
+        tally = _Tally(tags=tags)
         fields = self._fields(candidate, tally, _NONE, _NONE)
         if tally.masked_values:
             seen = candidate.model_copy(update=fields)
@@ -161,13 +179,19 @@ class Redactor:
         known = (context, text) in tally.clean
         if known and not repeated:
             return []
-        spans = self._find_all(text, context, repeated, () if known else self._rules)
+        tagged = () if known or tally.tags is None else tally.tags.findings(text)
+        spans = self._find_all(text, context, repeated, () if known else self._rules, tagged)
         if not spans:
             tally.clean.add((context, text))
         return spans
 
     def _find_all(
-        self, text: str, context: str, repeated: _Matcher = _NONE, rules: Sequence[Rule] | None = None
+        self,
+        text: str,
+        context: str,
+        repeated: _Matcher = _NONE,
+        rules: Sequence[Rule] | None = None,
+        tagged: Sequence[TagFinding] = (),
     ) -> _Spans:
         """Return what to mask in this round: spans in order that overlap neither each other nor a mask."""
         if not text:
@@ -177,6 +201,11 @@ class Redactor:
         masks = self._mask_finder.find(whole)
         blanked = _replace(whole, ((start, end, FILLER * (end - start)) for start, end in masks))
         findings = list(_findings(blanked, self._rules if rules is None else rules, repeated))
+        findings += [
+            (one.start + offset, one.end + offset, self._by_detector[one.detector])
+            for one in tagged
+            if one.detector in self._by_detector
+        ]
         if not findings:
             return []
         taken = TakenSpans(len(whole), masks)

@@ -42,7 +42,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def rules_of(pack: Pack) -> list[Rule]:
     """Return the enabled rules in the pack's order; raises `PackInvalid` where one needs a package that is missing."""
     return [
-        Rule(rule.name, _find_of(rule, index), Mask(rule.mask, rule.keep_last), rule.classification)
+        Rule(rule.name, _find_of(rule, index), Mask(rule.mask, rule.keep_last), rule.classification, rule.detector)
         for index, rule in enumerate(pack.policy_layer.guardrails.redaction_rules)
         if rule.enabled
     ]
@@ -51,7 +51,7 @@ def rules_of(pack: Pack) -> list[Rule]:
 def _find_of(rule: RedactionRule, index: int) -> Find:
     if rule.pattern is not None:
         return _by_pattern(compiled(rule.pattern))
-    if rule.detector in ("person", "location"):
+    if rule.detector in ("person", "location", "address"):
         # Imported here: a pack without such a rule loads nothing of it.
         from muniment.language.redaction.detectors.names import detector_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from muniment.language.redaction.normalised import Span, after, before, is_date, is_letter_before, lowered
 
 _BIRTH = re.compile(
-    r"(?:birth(?: ?-?(?:dates?|days?))?|b-?days?|born|dob|d\.o\.b\.?"
+    r"(?:birth(?:[ _]?-?(?:dates?|days?))?|b-?days?|born|(?<=\()b\.|dob|d\.o\.b\.?"
     r"|geburtsdatum|geburtstag|geboren|geb\.?|gebdat|n[ée]e?s? le|n[ée]e|naissance|anniversaire"
     r"|nacid[oa]|naci[óo]|nacimiento|cumplea[ñn]os|nat[oa] il|nat[oa] a|nascita|compleanno|nascid[oa]|nascimento"
     r"|anivers[áa]rio|geboortedatum|f[öo]delsedatum|f[öo]dd|f[øo]dt|f[øo]dselsdato|urodzon[ya]"

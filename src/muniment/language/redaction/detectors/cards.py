@@ -1,11 +1,14 @@
 """Finds payment cards: by the issuer's range and length, the Luhn check, and the grouping of the digits."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
-from muniment.language.redaction.normalised import Span, follows_name, lowered
+from muniment.language.redaction.detectors.announcements import Announcements, names_a_thing
+from muniment.language.redaction.detectors.ibans import find_ibans
+from muniment.language.redaction.normalised import Span, lowered
 
-_RUN = re.compile(r"(?<![0-9A-Za-z])[0-9]+(?:(?: ?[-._] ?| )[0-9]+)*(?![0-9A-Za-z])")
+_RUN = re.compile(r"(?<![0-9A-Za-z])[0-9]+(?:(?: ?[-._] ?| {1,2})[0-9]+)*(?![0-9A-Za-z])")
 # Four groups of four, or as American Express writes them, with more between them than in a run.
 _GAP = r"(?:[ \t]{1,4}|[ \t]{0,2}\r?\n[ \t]{0,2}|[ \t]?[-._/,;|][ \t]?)"
 _IN_GROUPS = re.compile(
@@ -16,9 +19,10 @@ _MORE_BEFORE = re.compile(rf"(?<![0-9])[0-9]{{4}}{_GAP}$")
 _MORE_AFTER = re.compile(rf"{_GAP}[0-9]{{4}}(?![0-9])")
 _GROUP = re.compile(r"[0-9]+")
 _NAMED = re.compile(
-    r"(?:\b(?:cards?|cc|ccn|credit|debit|visa|master ?card|maestro|amex|american express|diners|discover|jcb|pan"
-    r"|carte|cb|tarjeta|carta|cart[aã]o)|karten?(?:nummer)?)\b"
+    r"(?:(?<![^\W\d_])(?:(?:credit|debit)?cards?(?:number)?|cc|ccn|credit|debit|visa|master ?card|maestro|amex"
+    r"|american express|diners|discover|jcb|pan|carte|cb|tarjeta|carta|cart[aã]o)|karten?(?:nummer)?)(?![^\W\d_])"
 )
+_NAMED_AFTER = re.compile(r"(?i)[ ,;/(]{1,3}(?:exp(?:iry|ires?)?|cvv2?|cvc|valid (?:thru|until))(?![a-z])")
 _NEAR = 40
 _SHORTEST, _LONGEST = 12, 19
 # Few cards and many other numbers are this short: a card must be named before them.
@@ -66,31 +70,67 @@ def find_cards(text: str) -> Iterator[Span]:
     grouped = [found.span() for found in _IN_GROUPS.finditer(text)]
     if not runs and not grouped:
         return
-    named = [word.end() for word in _NAMED.finditer(lowered(text))]
-    yield from (span for span in grouped if _is_grouped_card(text, span, named))
+    names = _Names(text)
+    # Groups of a bank account may look like a card.
+    accounts = list(find_ibans(text))
+    for start, end in _all(text, runs, grouped, names):
+        index = bisect_left(accounts, end, key=lambda account: account[0]) - 1
+        if index < 0 or accounts[index][1] <= start:
+            yield start, end
+
+
+def _all(text: str, runs: list[Span], grouped: list[Span], names: "_Names") -> Iterator[Span]:
+    yield from (span for span in grouped if _is_grouped_card(text, span, names))
     for run in runs:
-        yield from _within(text, [group.span() for group in _GROUP.finditer(text, *run)], named)
+        yield from _within(text, [group.span() for group in _GROUP.finditer(text, *run)], names)
 
 
-def _is_grouped_card(text: str, span: Span, named: list[int]) -> bool:
+class _Names:
+    """Says which numbers of a text are named as a card, or as a thing that is none."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._announcements = Announcements(text)
+        self._any = _NAMED.search(lowered(text)) is not None
+
+    def is_card(self, start: int, end: int) -> bool:
+        """Say whether a card is named before a number that ends there, or its expiry stands behind it."""
+        if _NAMED_AFTER.match(self._text, end):
+            return True
+        return self._any and _NAMED.search(self._before(start).lower()) is not None
+
+    def is_thing(self, start: int) -> bool:
+        """Say whether the number is announced as one of an order, a parcel or a device."""
+        return names_a_thing(self._before(start))
+
+    def _before(self, start: int) -> str:
+        return self._announcements.before(start, _NEAR)
+
+
+def _is_grouped_card(text: str, span: Span, names: _Names) -> bool:
     """Say whether four such groups are a card; within a longer row of groups a card must be named before them."""
     start, end = span
     digits = "".join(_GROUP.findall(text[start:end]))
     if not _is_issued(digits, grouped=False) or not _passes_luhn(digits):
         return False
     alone = not _MORE_AFTER.match(text, end) and not _MORE_BEFORE.search(text[max(0, start - 12) : start])
-    return alone or follows_name(text, named, start, _NEAR)
+    return alone or names.is_card(start, end)
 
 
-def _within(text: str, groups: list[Span], named: list[int]) -> Iterator[Span]:
+def _within(text: str, groups: list[Span], names: _Names) -> Iterator[Span]:
     first = 0
     while first < len(groups):
-        is_named = follows_name(text, named, groups[first][0], _NEAR)
-        last = _longest_card(text, groups, first) if not is_named else _longest_number(text, groups, first)
+        start = groups[first][0]
+        if names.is_card(start, groups[-1][1]):
+            last = _longest_number(text, groups, first)
+        else:
+            last = _longest_card(text, groups, first)
+            if last == first and names.is_thing(start):
+                last = None
         if last is None:
             first += 1
             continue
-        yield groups[first][0], groups[last][1]
+        yield start, groups[last][1]
         first = last + 1
 
 

@@ -1,5 +1,8 @@
 """Finds names of persons and places with Presidio and a spaCy pipeline (the extra `presidio`).
 
+Where no pipeline is named and the extra is not installed, the trained tagger finds them (the extra `models`); it alone
+finds addresses.
+
 Only Presidio's recogniser over the entities of the pipeline is used. Its other recognisers, which would fetch a list
 of domains from the network, are never made, and no pipeline is ever downloaded.
 """
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.errors import PackInvalid, PackProblem
+from muniment.language.readers.weights import PACKAGE
 from muniment.language.redaction.normalised import Span
 
 _USUAL_PIPELINE = "en_core_web_sm"
@@ -20,16 +24,20 @@ _LANGUAGE = "en"
 
 
 def detector_of(detector: str, model: str | None, index: int) -> Callable[[str], Iterable[Span]]:
-    """Return what finds persons or locations; raises `PackInvalid` where the extra or the pipeline is not installed.
+    """Return what finds persons or locations beside the tagger.
 
-    `index` is the index of the rule in the pack, for the error.
+    Raises `PackInvalid` where neither extra, or not the pipeline, is installed; `index` is the index of the rule in the
+    pack, for the error.
     """
     pipeline = model or _USUAL_PIPELINE
     path = f"policy_layer.guardrails.redaction_rules.{index}"
-    if find_spec("presidio_analyzer") is None or find_spec("spacy") is None:
-        message = (
-            f"detector {detector} needs the extra presidio; expected it installed: pip install 'muniment[presidio]'"
-        )
+    tagger = find_spec(PACKAGE) is not None
+    presidio = find_spec("presidio_analyzer") is not None and find_spec("spacy") is not None
+    if detector not in _ENTITIES or not presidio or (tagger and model is None and not _is_installed(pipeline)):
+        if tagger and model is None:
+            return _find_nothing
+        extra = "presidio" if detector in _ENTITIES and (model is not None or not tagger) else "models"
+        message = f"detector {detector} needs the extra {extra}; expected it installed: pip install 'muniment[{extra}]'"
         raise PackInvalid([PackProblem(None, f"{path}.detector", message)])
     missing = f"there is no spaCy pipeline {pipeline}; expected the name of an installed one, or its path"
     if not _is_installed(pipeline):
@@ -48,6 +56,10 @@ def detector_of(detector: str, model: str | None, index: int) -> Callable[[str],
         return [(result.start, result.end) for result in results if result.start < result.end]
 
     return find
+
+
+def _find_nothing(_text: str) -> Iterable[Span]:
+    return ()
 
 
 def _is_installed(pipeline: str) -> bool:

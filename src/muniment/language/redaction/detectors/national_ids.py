@@ -11,7 +11,8 @@ from stdnum.fr import nir
 from stdnum.no import fodselsnummer
 from stdnum.us import ssn
 
-from muniment.language.redaction.normalised import Span, follows_name, is_date, is_letter_before, lowered
+from muniment.language.redaction.detectors.announcements import Announcements, names_a_thing
+from muniment.language.redaction.normalised import Span, is_date, lowered
 
 _Check = Callable[[str], bool]
 _NEAR = 56
@@ -37,6 +38,10 @@ def _compact(number: str) -> str:
 
 def _is_american(number: str) -> bool:
     return ssn.is_valid(_compact(number))
+
+
+def _has_two_digits(number: str) -> bool:
+    return len(set(_compact(number))) > 1
 
 
 def _starts_with_a_day(digits: str, order: str) -> bool:
@@ -114,7 +119,7 @@ def _is_aadhaar(number: str) -> bool:
 
 
 def _kind(form: str, check: _Check, named: str | None = None) -> _Kind:
-    words = re.compile(rf"(?:{named})(?![a-zà-ÿ])") if named else None
+    words = re.compile(rf"(?<![^\W\d_])(?:{named})(?![a-zà-ÿ])") if named else None
     return _Kind(re.compile(rf"(?:{form})(?![0-9A-Za-z])(?![.,-][0-9])"), check, words)
 
 
@@ -161,7 +166,12 @@ _LETTERED: tuple[_Kind, ...] = (
 )
 # Every tenth number of this form passes the check: the name must stand before it.
 _NAMED: tuple[_Kind, ...] = (
-    _kind(r"[0-9]{9}", _is_american, r"ssn|social[ -]security(?: (?:number|no))?|s\.s\.n"),
+    # Nothing proves a social security number: after its name every one counts.
+    _kind(
+        r"[0-9]{9}|[0-9]{3}([ .-])[0-9]{2}\1[0-9]{4}",
+        _has_two_digits,
+        r"ssn|social(?:[ -]security)?(?: (?:number|no|id))?|soc\. ?sec\.?|s\.s\.n",
+    ),
     _kind(r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", _by("gb.nhs"), r"nhs(?: (?:number|no))?"),
     _kind(_NINE, _by("ca.sin"), r"sin|social insurance"),
     _kind(
@@ -190,12 +200,12 @@ _NAMED: tuple[_Kind, ...] = (
 )
 # The first words of the names: a text with none of them is not searched for each name.
 _BEGINNINGS = re.compile(
-    r"\b(?:ssn|social|s|nhs|sin|steuer|steuerid\w*|steuernummer|idnr|tax\w*|tin|bsn|burgerservicenummer|sofinummer"
+    r"(?<![^\W\d_])(?:ssn|social|soc|s|nhs|sin|steuer|steuerid\w*|steuernummer|idnr|tax\w*|tin|bsn|burgerservicenummer|sofinummer"
     r"|rijksregister\w*|num\w+|registre|rrn|nrn|insz|niss|cpf|cadastro|pesel|t|tc|kimlik|oib|isikukood|asmens|cpr\w*"
     r"|person\w*|egn|егн|cnp|cod|south|rsa|aadhaa?r|uid|uidai|tfn|nif|n[úu]mero|contribuinte|teudat|israeli|rut|run|pan"
-    r"|permanent|income|national|identity|id)\b"
+    r"|permanent|income|national|identity|id)(?![^\W\d_])"
 )
-_NUMBER_GOES_ON = re.compile(r"[0-9A-Za-z]$|[0-9][.,-]$")
+_NUMBER_GOES_ON = re.compile(r"(?:[0-9A-Za-z]|[0-9][.,-])\Z")
 _MANY_DIGITS = re.compile(r"[0-9](?:[^0-9\n]{0,2}[0-9]){5}|[0-9]{2}[A-Za-z][0-9]{2}[A-Za-z][0-9]{3}")
 
 _LETTER_BESIDE_DIGIT = re.compile(r"[A-Za-z][ -]?[0-9]|[0-9][ -]?[A-Za-z]")
@@ -205,14 +215,19 @@ def find_national_ids(text: str) -> Iterator[Span]:
     """Return social security and other numbers of persons, each checked by the rules of its state."""
     if not _MANY_DIGITS.search(text):
         return
+    announcements = Announcements(text)
     for kind in (*_PROVEN, *_LETTERED) if _LETTER_BESIDE_DIGIT.search(text) else _PROVEN:
-        yield from (found.span() for found in kind.form.finditer(text) if _holds(text, kind, found))
-    small = lowered(text)
+        for found in kind.form.finditer(text):
+            if _holds(text, kind, found) and not names_a_thing(announcements.before(found.start(), _NEAR)):
+                yield found.span()
+    small = lowered(text).replace("_", " ")
     for kind in _NAMED if _BEGINNINGS.search(small) else ():
         # The name is searched first: without it no number needs a check.
-        ends = _ends_of_names(small, kind)
-        for found in kind.form.finditer(text) if ends else ():
-            if follows_name(text, ends, found.start(), _NEAR) and _holds(text, kind, found):
+        if kind.named is None or not kind.named.search(small):
+            continue
+        for found in kind.form.finditer(text):
+            lead = announcements.before(found.start(), _NEAR).lower().replace("_", " ")
+            if kind.named.search(lead) and not names_a_thing(lead) and _holds(text, kind, found):
                 yield found.span()
 
 
@@ -224,9 +239,3 @@ def _holds(text: str, kind: _Kind, found: re.Match[str]) -> bool:
     except (LookupError, ValueError):
         # Some checks raise at a region or date that does not exist.
         return False
-
-
-def _ends_of_names(text: str, kind: _Kind) -> list[int]:
-    if kind.named is None:
-        return []
-    return [name.end() for name in kind.named.finditer(text) if not is_letter_before(text, name.start())]

@@ -8,47 +8,61 @@ import re
 from collections.abc import Iterator
 
 from muniment.language.redaction.detectors import number_plans
+from muniment.language.redaction.detectors.announcements import Announcements
 from muniment.language.redaction.detectors.phone_context import PhoneContext, phone_context
 from muniment.language.redaction.normalised import Span, after, before
 
 _RUN = re.compile(
-    r"(?<![0-9A-Za-z_@])(?<![0-9][.,:])(?<![0-9A-Za-z]-)[+(]{0,2}[0-9]{1,15}(?:[ ./()-]{1,3}[0-9]{1,14}){0,40}"
+    # A full stop and a space end a sentence.
+    r"(?<![0-9A-Za-z_@])(?<![0-9][.:])(?<![0-9A-Za-z]-)[+(]{0,2}[0-9]{1,15}"
+    r"(?:(?:\.(?! )|[ /()-]){1,3}[0-9]{1,14}){0,40}"
 )
 _PARTS = re.compile(r"[0-9+(]+(?:[./()-]{1,2}[0-9]+)*")
 _INTERNATIONAL = re.compile(r"\+ ?|(?<![^ /(])(?:00|011)(?=[ (-]{0,2}[1-9])[ (-]{0,2}")
 _NORTH_AMERICAN = re.compile(
     r"(?<![0-9])(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}([ .-]))[2-9][0-9]{2}(?:\1|[ .-])[0-9]{4}(?![0-9])"
 )
-_EXTENSION = re.compile(r"(?i)[ ,]{0,2}(?:x|ext\.?|extension|durchwahl|poste|anexo)[ :.]?[0-9]{1,6}(?![0-9A-Za-z])")
+# An area code in brackets is how telephones are written, whether the plan has it or not.
+_BRACKETED = re.compile(r"\([0-9]{3}\)[ .-]?[0-9]{3}[ .-][0-9]{4}")
+_EXTENSION = re.compile(
+    r"(?i)[ ,]{0,2}(?:x|;?ext[.=]?|extension|durchwahl|poste|anexo|#)[ :.]?[0-9]{1,6}(?![0-9A-Za-z])"
+)
 _NO_PHONE = re.compile(
     r"(?:(?:19|20)[0-9]{2}([-./])[0-9]{1,2}\1[0-9]{1,2}(?![0-9]).*"  # a date, perhaps with its time
     r"|[0-9]{1,2}([-./])[0-9]{1,2}\2(?:19|20)[0-9]{2}(?![0-9]).*"
-    r"|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}(?![0-9]).*"
+    r"|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}(?![0-9/]).*"
     r"|(?:19|20)[0-9]{2} ?[-/] ?(?:19|20)[0-9]{2}"  # years
-    r"|[0-9]{3}[ -][0-9]{2}[ -][0-9]{4}"  # a social security number
+    r"|[0-9]{3}[ .-][0-9]{2}[ .-][0-9]{4}"  # a social security number
     r"|(?:[1-9][0-9]{0,2}|0)(?:\.(?:[1-9][0-9]{0,2}|0)){3}"  # an address of a machine, or a version
     r"|[0-9]+\.[0-9]+)"  # an amount
 )
 _COMPACT_DATE = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
-_MONEY_BEFORE = re.compile(r"(?i)(?:[$€£¥₹#]|\b(?:usd|eur|gbp|chf|rs|order|no)\.?) ?$")
+_MONEY_BEFORE = re.compile(r"(?i)(?:[$€£¥₹#]|\b(?:usd|eur|gbp|chf|rs)\.?) ?$")
 _UNIT_AFTER = re.compile(
     r"(?i) ?(?:[%€$£¥]|(?:usd|eur|gbp|chf|sek|dollars?|euros?|pounds?|kg|km|cm|mm|ml|kb|mb|gb|tb|ms|bytes|people|users"
     r"|units|items|pieces|rows|records|times|miles)\b)"
 )
 # Dashes alone are also how articles are numbered; telephone numbers so written end in a longer group.
 _DASHED = re.compile(r"0[0-9]{1,4}-(?:[0-9]{1,4}-[0-9]{4}|[0-9]{6,8})")
-_LABEL_AFTER = re.compile(r"(?i)[ \t]{1,2}\(?(?:office|fax|mobile|cell|home|work|desk|phone|tel)\b")
-_NEAR = 49
+_LABEL_AFTER = re.compile(r"(?i)[ \t]{0,2}[(-]?(?:office|fax|mobile|cell|home|work|desk|phone|tel)\b(?! ?[:=])")
+# The number fills a cell or a line, and there is an address of mail in the lines around it.
+_CELL_BEFORE = re.compile(r"(?:^|[|,;\t\n])[ ]{0,3}$")
+_CELL_AFTER = re.compile(r"[ ]{0,3}(?:$|[|,;\t\r\n])")
+_MAIL_AFTER = re.compile(r"[ ,;|/]{1,3}[^\s@]{1,40}@")
+# Six digits are a telephone only in this form, and where one is announced.
+_IN_PAIRS = re.compile(r"[0-9]{2} [0-9]{2} [0-9]{2}")
+_NEAR, _BESIDE = 49, 60
 _SHORTEST, _LONGEST = 7, 15
 
 
 def find_phones(text: str) -> Iterator[Span]:
     """Return telephone numbers."""
+    announcements = Announcements(text)
     for run in _RUN.finditer(text):
         if run.end() - run.start() < _SHORTEST:
             continue
         for start, end in _numbers_in(run.group()):
-            yield from _checked(text, run.start() + start, run.start() + end)
+            yield from _checked(text, run.start() + start, run.start() + end, announcements)
 
 
 def _numbers_in(run: str) -> Iterator[Span]:
@@ -65,32 +79,46 @@ def _numbers_in(run: str) -> Iterator[Span]:
     yield from (part.span() for part in _PARTS.finditer(run) if len(part.group()) >= _SHORTEST)
 
 
-def _checked(text: str, start: int, end: int) -> Iterator[Span]:
+def _checked(text: str, start: int, end: int, announcements: Announcements) -> Iterator[Span]:
     run = text[start:end]
     extension = _EXTENSION.match(text, end)
-    if not extension and end < len(text) and (text[end].isalnum() or text[end] in "_@"):
-        return
     stop = extension.end() if extension else end
-    international = _INTERNATIONAL.search(run)
-    if international and (size := _international(run[international.start() :])):
-        whole = international.start() + size == len(run)
-        yield start + international.start(), stop if whole else start + international.start() + size
+    named_after = _LABEL_AFTER.match(after(text, stop, 12)) is not None
+    goes_on = stop < len(text) and (text[stop].isalnum() or text[stop] in "_@")
+    if goes_on and not named_after:
         return
-    context = _context_of(text, start, end)
-    if context is not PhoneContext.OTHER and (found := _NORTH_AMERICAN.search(run)):
-        digits = _digits(found.group())
-        if number_plans.is_north_american(digits[-10:]) and not _is_an_amount(text, start, end):
-            whole = found.end() == len(run)
-            yield start + found.start(), stop if whole else start + found.end()
-            return
-    if _is_national(
-        text, start, end, PhoneContext.PHONE if extension and context is not PhoneContext.OTHER else context
-    ):
+    context = PhoneContext.PHONE if named_after else _context_of(text, start, end, announcements)
+    found = _international(run, context) or _north_american(text, start, end, context)
+    if found:
+        yield start + found[0], stop if found[1] == len(run) else start + found[1]
+        return
+    if extension and context is not PhoneContext.OTHER:
+        context = PhoneContext.PHONE
+    if _is_national(text, start, end, context):
         # A bracket before the first digit belongs to it only when it is closed again.
         yield start + (run.startswith("(") and ")" not in run), stop
 
 
-def _international(run: str) -> int:
+def _north_american(text: str, start: int, end: int, context: PhoneContext) -> Span | None:
+    if context is PhoneContext.OTHER or _is_an_amount(text, start, end, context):
+        return None
+    run = text[start:end]
+    found = _NORTH_AMERICAN.search(run)
+    if found and number_plans.is_north_american(_digits(found.group())[-10:]):
+        return found.span()
+    return (0, len(run)) if _BRACKETED.fullmatch(run) else None
+
+
+def _international(run: str, context: PhoneContext) -> Span | None:
+    """Return what is an international number in a run; without a sign it may be announced as another thing."""
+    prefix = _INTERNATIONAL.search(run)
+    if prefix is None or (context is PhoneContext.OTHER and "+" not in run):
+        return None
+    size = _international_length(run[prefix.start() :])
+    return (prefix.start(), prefix.start() + size) if size else None
+
+
+def _international_length(run: str) -> int:
     """Return the length of the international number that a run begins with; 0 where it is none."""
     prefix = _INTERNATIONAL.match(run)
     groups = list(re.finditer(r"[0-9]+", run[prefix.end() :])) if prefix else []
@@ -112,13 +140,14 @@ def _international(run: str) -> int:
 def _is_national(text: str, start: int, end: int, context: PhoneContext) -> bool:
     run = text[start:end]
     digits = _digits(run)
+    short = context is PhoneContext.PHONE and _IN_PAIRS.fullmatch(run) is not None
     if (
         context is PhoneContext.OTHER
-        or not _SHORTEST <= len(digits) <= _LONGEST
+        or not (_SHORTEST <= len(digits) <= _LONGEST or short)
         or _NO_PHONE.fullmatch(run.strip("( "))
     ):
         return False
-    if _is_an_amount(text, start, end) or len(set(digits)) == 1:
+    if _is_an_amount(text, start, end, context) or len(set(digits)) == 1:
         return False
     grouped = len(re.findall(r"[0-9]+", run)) > 1
     if context is PhoneContext.PHONE:
@@ -134,15 +163,27 @@ def _is_national(text: str, start: int, end: int, context: PhoneContext) -> bool
     return grouped and dialled and len(digits) >= 9 and number_plans.is_national(digits)
 
 
-def _context_of(text: str, start: int, end: int) -> PhoneContext:
-    """Return what the words around a number announce."""
-    return PhoneContext.PHONE if _LABEL_AFTER.match(after(text, end, 12)) else phone_context(before(text, start, _NEAR))
+def _context_of(text: str, start: int, end: int, announcements: Announcements) -> PhoneContext:
+    """Return what announces a number: the heading of its column, the words before it, or a mail address beside it."""
+    context = phone_context(announcements.before(start, _NEAR))
+    if context is PhoneContext.UNKNOWN and _is_beside_mail(text, start, end):
+        return PhoneContext.POSSIBLE
+    return context
 
 
-def _is_an_amount(text: str, start: int, end: int) -> bool:
+def _is_beside_mail(text: str, start: int, end: int) -> bool:
+    ahead, behind = after(text, end, _BESIDE), before(text, start, _BESIDE)
+    if _MAIL_AFTER.match(ahead):
+        return True
+    return bool(_CELL_BEFORE.search(behind) and _CELL_AFTER.match(ahead)) and "@" in behind + ahead
+
+
+def _is_an_amount(text: str, start: int, end: int, context: PhoneContext) -> bool:
     follows = after(text, end, 10)
+    # What follows a comma belongs to the number, unless the number is announced: then it is the next cell or item.
+    fraction = r"[.:][0-9]" if context is PhoneContext.PHONE else r"[.,:][0-9]"
     return bool(
-        _MONEY_BEFORE.search(before(text, start, 8)) or _UNIT_AFTER.match(follows) or re.match(r"[.,:][0-9]", follows)
+        _MONEY_BEFORE.search(before(text, start, 8)) or _UNIT_AFTER.match(follows) or re.match(fraction, follows)
     )
 
 

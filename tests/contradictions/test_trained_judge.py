@@ -1,0 +1,202 @@
+"""The trained judge of pairs at the gate: what it reads, what it alone may do, and what a person decides (CTR-2)."""
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muniment import Fabric, load_pack
+from muniment.language.readers import Readers
+from muniment.model.proposal import Proposal
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.conftest import HEAD
+from tests.language.tiny_readers import tiny_readers
+from tests.pack_activation import put_in_force
+from tests.stories import event_data, promoted, proposed
+
+# The judge finds that texts contradict where one says `weekly` and the other `monthly`: 0.99; with `perhaps` it is
+# unsure: 0.77, within the margin of 0.80. It says `same` where both speak of a refund.
+CONTRADICTS = {"weekly": 10.0, "monthly": 10.0, "perhaps": -4.1, "[CLS]": -14.7}
+SAME = {"refund": 9.0, "[CLS]": -5.0}
+TEXT: dict[str, Any] = {"write_class": "statement", "classification": "INTERNAL", "confidence": 0.6}
+
+Opened = Callable[..., AbstractContextManager[Fabric]]
+
+
+@pytest.fixture
+def readers(tmp_path: Path) -> Readers:
+    return tiny_readers(tmp_path / "weights", contradicts=CONTRADICTS, entails=SAME)
+
+
+@pytest.fixture
+def judging(server: TestServer, database: str, clock: FakeClock, people: People, readers: Readers) -> Opened:
+    @contextmanager
+    def opened(pack: str = "") -> Generator[Fabric]:
+        loaded = load_pack(HEAD + pack)
+        place = server.url(database)
+        with Fabric.open(place, pack=loaded, clock=clock, master_keys=MASTER_KEYS, readers=readers) as fabric:
+            put_in_force(fabric, people.tenant_id, loaded)
+            yield fabric
+
+    return opened
+
+
+def remembered(fabric: Fabric, people: People, text: str, **fields: Any) -> str:
+    item = propose(fabric, people, text, **fields)
+    done = fabric.queue.approve(people.reviewer, item.proposal_id)
+    assert done.memory_id is not None
+    return done.memory_id
+
+
+def propose(fabric: Fabric, people: People, text: str, **fields: Any) -> Proposal:
+    return proposed(fabric, people.run(None), **TEXT | {"text": text} | fields)
+
+
+@pytest.mark.rule("CTR-2", "CTR-3")
+def test_what_only_the_judge_finds_opens_a_contradiction_with_its_score_and_waits_for_a_person(
+    judging: Opened, people: People, readers: Readers
+) -> None:
+    with judging() as fabric:
+        old = remembered(fabric, people, "The staff newsletter goes out weekly.")
+        new = propose(fabric, people, "We send our staff newsletter monthly.")
+        assert new.contradiction_check.contradicted == (old,)
+        assert "contradiction" in new.human_reasons
+        assert new.candidate.language == readers.version
+        (found,) = fabric.contradictions.list(people.reviewer)
+        assert found.reason == "judge 0.99 of 0.80"
+        assert [one["reason"] for one in event_data(fabric, people, "contradiction")] == ["judge 0.99 of 0.80"]
+
+
+@pytest.mark.rule("CTR-2")
+def test_without_the_judge_the_rules_do_not_find_it(fabric: Fabric, people: People) -> None:
+    remembered(fabric, people, "The staff newsletter goes out weekly.")
+    assert propose(fabric, people, "We send our staff newsletter monthly.").contradiction_check.contradicted == ()
+
+
+@pytest.mark.rule("CTR-2", "REV-9")
+def test_the_judge_reads_neighbours_below_the_threshold_down_to_the_packs_similarity(
+    judging: Opened, people: People
+) -> None:
+    far = ("Invoices for the Munich office are printed weekly.", "In Munich they sort out billing monthly.")
+    with judging() as fabric:
+        old = remembered(fabric, people, far[0])
+        assert propose(fabric, people, far[1]).contradiction_check.contradicted == (old,)
+
+
+@pytest.mark.rule("CTR-2")
+def test_nothing_below_the_packs_similarity_is_read(judging: Opened, people: People) -> None:
+    far = ("Invoices for the Munich office are printed weekly.", "In Munich they sort out billing monthly.")
+    with judging("memory_layer: {contradiction: {judge: {similarity: 0.6}}}\n") as fabric:
+        remembered(fabric, people, far[0])
+        assert propose(fabric, people, far[1]).contradiction_check.contradicted == ()
+
+
+@pytest.mark.rule("CTR-2")
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Is our staff newsletter sent monthly?",
+        "Thanks, monthly newsletter!",
+        "Globex sends its staff newsletter monthly.",
+    ],
+)
+def test_questions_greetings_and_other_subjects_are_not_read(judging: Opened, people: People, other: str) -> None:
+    with judging() as fabric:
+        remembered(fabric, people, "Initech sends its staff newsletter weekly.")
+        assert propose(fabric, people, other).contradiction_check.contradicted == ()
+
+
+@pytest.mark.rule("CTR-2")
+def test_texts_about_two_subjects_are_not_read(judging: Opened, people: People) -> None:
+    with judging() as fabric:
+        remembered(fabric, people, "The newsletter is wanted weekly.", subject="customer:c_1")
+        new = propose(fabric, people, "The newsletter is wanted monthly.", subject="customer:c_2")
+        assert new.contradiction_check.contradicted == ()
+
+
+@pytest.mark.rule("CAN-15", "CTR-2")
+def test_a_score_within_the_margin_asks_a_person_and_opens_nothing(judging: Opened, people: People) -> None:
+    with judging() as fabric:
+        remembered(fabric, people, "The staff newsletter goes out weekly.")
+        new = propose(fabric, people, "We send our staff newsletter perhaps monthly.")
+        assert "near_threshold" in new.human_reasons
+        assert new.contradiction_check.contradicted == ()
+        assert fabric.contradictions.list(people.reviewer) == []
+
+
+AUTO_RESOLVE = """
+memory_layer:
+  classes:
+    statement: {auto_resolve: {margin: 0.0, fresher_evidence: false}}
+"""
+
+
+@pytest.mark.rule("CTR-4")
+def test_the_judge_alone_never_replaces_a_memory(judging: Opened, people: People, clock: FakeClock) -> None:
+    with judging(AUTO_RESOLVE) as fabric:
+        old = remembered(fabric, people, "The staff newsletter goes out weekly.")
+        clock.advance(hours=1)
+        remembered(fabric, people, "We send our staff newsletter monthly.", confidence=0.7)
+        (found,) = fabric.contradictions.list(people.reviewer)
+        assert (found.existing, found.open) == (old, True)
+
+
+@pytest.mark.rule("CTR-4")
+def test_a_pack_that_trusts_the_judge_lets_its_rules_settle_what_the_judge_finds(
+    judging: Opened, people: People, clock: FakeClock
+) -> None:
+    pack = AUTO_RESOLVE + "  contradiction: {judge: {trusted: true}}\n"
+    with judging(pack) as fabric:
+        remembered(fabric, people, "The staff newsletter goes out weekly.")
+        clock.advance(hours=1)
+        remembered(fabric, people, "We send our staff newsletter monthly.", confidence=0.7)
+        (found,) = fabric.contradictions.list(people.reviewer, closed=True)
+        assert found.outcome == "superseded"
+
+
+@pytest.mark.rule("REV-7")
+def test_a_duplicate_needs_the_judge_the_vectors_and_the_words(judging: Opened, people: People) -> None:
+    with judging() as fabric:
+        old = remembered(fabric, people, "A refund for damaged goods is paid out by the Berlin office.")
+        near = propose(fabric, people, "The Berlin office pays out the refund for goods that got damaged.")
+        assert (near.contradiction_check.verdict, near.contradiction_check.existing) == ("duplicate", old)
+        far = propose(fabric, people, "Nobody asked about a refund this week.")
+        assert far.contradiction_check.verdict == "no_conflict"
+        other = propose(fabric, people, "A refund for 3 damaged goods is paid out by the Berlin office.")
+        assert other.contradiction_check.verdict == "no_conflict"
+
+
+@pytest.mark.rule("CTR-2", "PRO-1")
+def test_what_arose_while_a_proposal_waited_is_judged_at_the_approval(judging: Opened, people: People) -> None:
+    with judging() as fabric:
+        one, other = (
+            propose(fabric, people, text)
+            for text in ("The staff newsletter goes out weekly.", "We send our staff newsletter monthly.")
+        )
+        first = fabric.queue.approve(people.reviewer, one.proposal_id).memory_id
+        second = fabric.queue.approve(people.reviewer, other.proposal_id).memory_id
+        (found,) = fabric.contradictions.list(people.reviewer)
+        assert (found.existing, found.incoming) == (first, second)
+
+
+@pytest.mark.rule("CTR-2", "REV-9")
+def test_a_batch_is_judged_as_single_proposals_are(judging: Opened, people: People) -> None:
+    said = [f"We send the staff newsletter of branch {number} monthly." for number in range(12)]
+    with judging() as fabric:
+        old = remembered(fabric, people, "The staff newsletter goes out weekly.")
+        for text in said:
+            fabric.capture(people.run(None), kind="statement", text=text, classification="INTERNAL")
+        assert len(fabric.consolidate(people.tenant_id).proposals) == len(said)
+        queue = fabric.queue.list(people.reviewer)
+        assert {one.contradiction_check.contradicted for one in queue} == {(old,)}
+
+
+def test_promoted_facts_on_keys_are_left_to_their_keys(judging: Opened, people: People) -> None:
+    with judging() as fabric:
+        key = {"entity": "customer:c_1", "predicate": "newsletter", "user_id": "cust_1"}
+        promoted(fabric, people, value="weekly", **key)
+        new = proposed(fabric, people.run(), **key | {"predicate": "magazine"}, value="monthly")
+        assert new.contradiction_check.contradicted == ()

@@ -1,0 +1,1 @@
+"""The training data of the reader that marks personal data in texts."""
