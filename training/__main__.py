@@ -24,6 +24,8 @@ def main() -> None:
         reader.add_argument("--out", type=Path, required=True, help="folder for the ONNX file")
         reader.add_argument("--seed", type=int)
         reader.add_argument("--epochs", type=int)
+        reader.add_argument("--batch", type=int, help="examples in a step")
+        reader.add_argument("--dropout", type=float, help="less for fewer epochs")
         reader.add_argument("--rate", type=float, help="learning rate of the trunk; its heads learn faster")
     average = commands.add_parser("average", help="export the mean of several trainings of one reader")
     average.add_argument("reader", choices=("pairs", "guard", "tagger"))
@@ -35,7 +37,7 @@ def main() -> None:
     elif options.command == "average":
         _average(options.reader, options.trained, options.out)
     else:
-        changes = {name: getattr(options, name) for name in ("seed", "epochs", "rate")}
+        changes = {name: getattr(options, name) for name in ("seed", "epochs", "batch", "dropout", "rate")}
         given = {name: value for name, value in changes.items() if value is not None}
         _train(options.command, options.base, options.rows, options.out, given)
 

@@ -40,6 +40,7 @@ class Plan:
     batch: int = 128
     head_factor: float = 5.0
     warm_up: float = 0.06
+    dropout: float = 0.1
     seed: int = 7
 
 
@@ -73,7 +74,7 @@ def train(heads: tuple[Head, ...], examples: Sequence[Example], base: Path, plan
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     words = torch.tensor(word_table(base), device=device)
-    encoder = Encoder(heads)
+    encoder = Encoder(heads, plan.dropout)
     encoder.load_trunk(base)
     torch.manual_seed(plan.seed)
     encoder.to(device)

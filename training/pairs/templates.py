@@ -74,6 +74,7 @@ class Maker:
         self.subjects = Subjects(names)
         self.companies = names.companies
         self.kinds = read_kinds()
+        self.ends: list[dict[str, Any]] = yaml.safe_load((FOLDER / "vocabulary" / "ends.yaml").read_text())
         self.groups: dict[str, list[str]] = yaml.safe_load((FOLDER / "vocabulary" / "qualifiers.yaml").read_text())
 
     def pairs(self, count: int) -> Iterator[dict[str, Any]]:
@@ -329,6 +330,18 @@ def different_attribute(make: Maker) -> Drawn:
     return make.says(kind, subject, one, qualifier), make.says(second, subject, other), NEITHER
 
 
+def other_end(make: Maker) -> Drawn:
+    """Two attributes of one thing in like words: it opens at one time and closes at another."""
+    entry = make.rng.choice(make.ends)
+    subject = make.rng.choice(entry["subjects"])
+
+    def say(side: str) -> str:
+        value = make.rng.choice(make.values.draw(entry["value"], make.rng).written)
+        return make.rng.choice(entry[side]).replace("{s}", subject).replace("{v}", value)
+
+    return (*_either_order(make, (say("one"), say("other"))), NEITHER)
+
+
 def several_hold(make: Maker) -> Drawn:
     """Two values of an attribute that can have several."""
     kind = make.kind(lambda kind: kind.many)
@@ -451,7 +464,8 @@ RELATIONS: tuple[tuple[Callable[[Maker], Drawn], float], ...] = (
     (different_qualifier_same_words, 3),
     (exceptions_named, 2),
     (exceptions_unnamed, 1.5),
-    (different_attribute, 6),
+    (different_attribute, 7),
+    (other_end, 4),
     (several_hold, 5),
     (past_and_present, 3),
     (plan_and_present, 2),
