@@ -11,7 +11,7 @@ from muniment.contradictions.rules import Comparison, judged_relation
 from muniment.contradictions.store import judge_thresholds
 from muniment.evaluation.records import invalid_record, required
 from muniment.evaluation.scoring import figures_by_set
-from muniment.language.assertion import Relation, judge, relate, same_subject
+from muniment.language.assertion import Relation, judge, may_conflict, relate, same_subject
 from muniment.language.embedding import builtin_embedder
 from muniment.language.readers import Readers
 from muniment.pack import Pack, builtin_pack
@@ -82,7 +82,10 @@ def _with_judge(
     wanted = [
         number
         for number, (pair, verdict) in enumerate(zip(pairs, verdicts, strict=True))
-        if verdict == "different" and pair.similarity >= least and same_subject(pair.a, pair.b)
+        if verdict == "different"
+        and pair.similarity >= least
+        and same_subject(pair.a, pair.b)
+        and (pair.similarity >= by.thresholds.similarity or may_conflict(*pair))
     ]
     read = anyio.run(readers.read_pairs, [(pairs[number].a, pairs[number].b) for number in wanted])
     found = list(verdicts)
