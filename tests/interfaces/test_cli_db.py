@@ -202,7 +202,7 @@ def test_the_status_names_tenants_whose_language_version_is_not_here_and_another
     terminal("capture", "The office closes at six.", "-c", "PUBLIC", "--as", "alice")
     monkeypatch.setattr("muniment.settings.installed_readers", lambda: readers)
     adopted = run("db", "language", "--json", *place).json["tenants"]
-    assert {(one["before"], one["version"]) for one in adopted} == {("rules-1", readers.version)}
+    assert {(one["before"], one["version"]) for one in adopted} == {("rules-2", readers.version)}
     assert run("db", "status", "--json", *place).json["missing_languages"] == []
     (tmp_path / "weights" / "guard.onnx").write_bytes(b"changed")
     broken = run("db", "status", "--json", *place)
@@ -214,5 +214,5 @@ def test_the_status_names_tenants_whose_language_version_is_not_here_and_another
     lacking = run("db", "status", *place)
     assert lacking.code == 0
     assert f"its captures wait, the tenant's language version is {readers.version}" in " ".join(lacking.err.split())
-    assert run("db", "language", *place).out.endswith(f"{readers.version} -> rules-1\n")
+    assert run("db", "language", *place).out.endswith(f"{readers.version} -> rules-2\n")
     assert run("db", "status", "--json", *place).json["missing_languages"] == []

@@ -116,21 +116,16 @@ class Languages:
             raise ReadersUnavailable(
                 f"the tenant's language version is {version}, and this program has {RULES}: upgrade it"
             )
+        why = self._broken.problem if self._broken is not None else f"this process has {self.own}"
         if version == UNCHOSEN:
             raise ReadersUnavailable(
-                f"the tenant has no language version yet, as the trained readers could not be used when it was opened:"
-                f" {self._why_none()}, or adopt a version with muniment db language"
+                "the tenant has no language version yet, as the trained readers could not be used when it was opened,"
+                f" and {why}: install the package muniment-models again, or adopt a version with muniment db language"
             )
         raise ReadersUnavailable(
-            f"the tenant's language version is {version}, and {self._why_none()}, or adopt another version with"
-            " muniment db language"
+            f"the tenant's language version is {version}, and {why}: install the package muniment-models of that"
+            " version, or adopt another with muniment db language"
         )
-
-    def _why_none(self) -> str:
-        """Why this process lacks the readers of a version, and what helps."""
-        if self._broken is not None:
-            return f"{self._broken.problem}; install the package muniment-models again"
-        return f"this process has {self.own}: install the package muniment-models of that version"
 
     def problem(self, version: str) -> str | None:
         """Return why this process cannot use a version; its readers are loaded to see, and their files checked."""

@@ -7,7 +7,7 @@ from os import fsencode
 from pathlib import Path
 from typing import Any, cast
 
-from anyio import Semaphore, create_task_group, fail_after
+from anyio import Semaphore, create_task_group, move_on_after
 from anyio.to_thread import run_sync
 
 from muniment.errors import ReadersUnavailable
@@ -73,26 +73,36 @@ class RemoteReaders(Readers):
         return [answer for first in sorted(found) for answer in found[first]]
 
     async def _ask_part(self, reader: str, items: Sequence[object]) -> list[Any]:
+        gone = ""
         try:
             # Long texts take a while: not in the event loop.
             request = await run_sync(encode, {"reader": reader, "items": list(items)})
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
                 connection.setblocking(False)
-                with fail_after(self._taken):
-                    await get_running_loop().sock_connect(connection, fsencode(self._path))
-                    if not is_own_user(connection):
-                        raise ReadersUnavailable("the readers' process belongs to another user")
-                    self._check_version(_said(await receive(connection), "version"))
-                with fail_after(self._answered):
-                    await send(connection, request)
-                    answers = _said(await receive(connection), "answers")
-                if not isinstance(answers, list) or len(cast("list[Any]", answers)) != len(items):
-                    raise FrameError("an answer for each")
-                return cast("list[Any]", answers)
-        except TimeoutError:
-            raise ReadersUnavailable("the readers' process did not answer in time") from None
+                if await self._is_taken(connection):
+                    with move_on_after(self._answered):
+                        await send(connection, request)
+                        answers = _said(await receive(connection), "answers")
+                        if not isinstance(answers, list) or len(cast("list[Any]", answers)) != len(items):
+                            raise FrameError("an answer for each")
+                        return cast("list[Any]", answers)
         except (OSError, FrameError) as error:
-            raise ReadersUnavailable(f"the readers' process ended or is not there: {type(error).__name__}") from None
+            gone = type(error).__name__
+        # INVARIANT: not raised where the time was up. A transaction would take what lies behind the error for a
+        # cancellation of its caller.
+        if gone:
+            raise ReadersUnavailable(f"the readers' process ended or is not there: {gone}")
+        raise ReadersUnavailable("the readers' process did not answer in time")
+
+    async def _is_taken(self, connection: socket.socket) -> bool:
+        """Whether the process takes the call; raises `ReadersUnavailable` where it is not to be sent a text."""
+        with move_on_after(self._taken):
+            await get_running_loop().sock_connect(connection, fsencode(self._path))
+            if not is_own_user(connection):
+                raise ReadersUnavailable("the readers' process belongs to another user")
+            self._check_version(_said(await receive(connection), "version"))
+            return True
+        return False
 
     def _check_version(self, version: object) -> None:
         """Check which readers the process has before it is sent any text."""
