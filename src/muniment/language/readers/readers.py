@@ -113,7 +113,7 @@ class Readers:
         keys = [_digest(item) for item in items]
         known = {key: answer for key in keys if (answer := answers.get(key)) is not None}
         missing = [(key, item) for key, item in dict(zip(keys, items, strict=True)).items() if key not in known]
-        if missing:
+        if missing and self._loaded is None:
             await run_sync(self.load)  # Not within the time limit: the files are read from a disk.
         errors: list[ReadersUnavailable] = []
         limiter = CapacityLimiter(THREADS)

@@ -20,6 +20,8 @@ from muniment.language.readers.weights import Weights
 
 # Seconds in which the readers' process takes a call, and in which it then answers: others may be read before it.
 TAKEN_SECONDS, ANSWERED_SECONDS = 5.0, 60.0
+# Characters of a call from which on its frame takes longer than a thread does.
+_LONG = 1 << 16
 
 
 class RemoteReaders(Readers):
@@ -75,13 +77,11 @@ class RemoteReaders(Readers):
     async def _ask_part(self, reader: str, items: Sequence[object]) -> list[Any]:
         gone = ""
         try:
-            # Long texts take a while: not in the event loop.
-            request = await run_sync(encode, {"reader": reader, "items": list(items)})
+            request = await _encoded({"reader": reader, "items": list(items)})
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
                 connection.setblocking(False)
-                if await self._is_taken(connection):
+                if await self._is_taken(connection, request):
                     with move_on_after(self._answered):
-                        await send(connection, request)
                         answers = _said(await receive(connection), "answers")
                         if not isinstance(answers, list) or len(cast("list[Any]", answers)) != len(items):
                             raise FrameError("an answer for each")
@@ -94,23 +94,31 @@ class RemoteReaders(Readers):
             raise ReadersUnavailable(f"the readers' process ended or is not there: {gone}")
         raise ReadersUnavailable("the readers' process did not answer in time")
 
-    async def _is_taken(self, connection: socket.socket) -> bool:
-        """Whether the process takes the call; raises `ReadersUnavailable` where it is not to be sent a text."""
+    async def _is_taken(self, connection: socket.socket, request: bytes) -> bool:
+        """Whether the process takes the call in time; raises `ReadersUnavailable` where it is not the one to ask."""
         with move_on_after(self._taken):
             await get_running_loop().sock_connect(connection, fsencode(self._path))
             if not is_own_user(connection):
                 raise ReadersUnavailable("the readers' process belongs to another user")
+            # At once, not after the greeting: each way takes a turn of both processes.
+            await send(connection, request)
             self._check_version(_said(await receive(connection), "version"))
             return True
         return False
 
     def _check_version(self, version: object) -> None:
-        """Check which readers the process has before it is sent any text."""
+        """Check which readers the process has."""
         if version != self.version:
             raise ReadersUnavailable(
                 f"the readers' process has version {version}, and this process {self.version}: renew the processes of"
                 " the server with SIGHUP"
             )
+
+
+async def _encoded(message: dict[str, Any]) -> bytes:
+    """Return the frame of a request; that of long texts is not made in the event loop."""
+    is_long = sum(len(one) for item in message["items"] for one in ((item,) if isinstance(item, str) else item)) > _LONG
+    return await run_sync(encode, message) if is_long else encode(message)
 
 
 def _said(message: Any, name: str) -> object:
