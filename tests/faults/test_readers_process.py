@@ -78,11 +78,6 @@ def address(server: TestServer, fresh_database: str) -> str:
     return server.url(fresh_database)
 
 
-@pytest.fixture
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("r")
-
-
 def key_of(address: str, people: People, readers: Readers | None = None) -> str:
     with Fabric.open(address, master_keys=MASTER_KEYS, readers=readers) as local:
         return token(local, people.run(None))
