@@ -184,7 +184,7 @@ ORDER BY r.shared DESC, r.proposal_id DESC
 INSERT INTO rejection_marks (tenant_id, mark, proposal_id) VALUES (:tenant_id, :mark, :proposal_id) ON CONFLICT DO NOTHING
 
 -- name: language
--- The version of the language package that reads the tenant's texts; none for the rules alone.
+-- The version of the language package that reads the tenant's texts; none is recorded in a tenant from before versions were.
 SELECT version FROM language_versions WHERE tenant_id = :tenant_id ORDER BY seq DESC LIMIT 1
 
 -- name: adopt_language

@@ -13,6 +13,7 @@ from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command, group
 from muniment.cli.options import RUN, WHERE, flag
 from muniment.cli.output import Progress, Screen, draw_figures, format_figure, joined
+from muniment.errors import ReadersUnavailable
 from muniment.evaluation.parts import Part, select_part
 from muniment.evaluation.records import Record, read_records
 
@@ -49,9 +50,12 @@ def _add_detector(name: Evaluation, words: str) -> None:
         # Imported by name, so that each evaluation loads only what it needs.
         figures = cast("_Figures", import_module(f"muniment.evaluation.{name}").figures)
         # Imported here: it loads the embedders, which other commands of this module do without.
+        from muniment.language.readers import BrokenReaders
         from muniment.settings import installed_readers
 
         readers = installed_readers()
+        if isinstance(readers, BrokenReaders):
+            raise ReadersUnavailable(f"{readers.problem}; MUNIMENT_READERS=off measures the rules alone")
         if readers is None:
             _show_figures(call, name, records, figures)
             return

@@ -92,7 +92,7 @@ CREATE TABLE calibrations (
 );
 
 -- Which version of the language package reads a tenant's texts, from a number on (CAN-15); the latest row holds. A tenant
--- without a row is read by the rules alone.
+-- without a row is from before versions were recorded, and of the first rules.
 CREATE TABLE language_versions (
   tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   seq        bigint NOT NULL,
