@@ -55,7 +55,9 @@ async def screen(
     readers = comparer.readers
     tags = await read_tags(readers, [one.candidate for one in drafts], pack) if readers is not None else None
     for draft in drafts:
-        known = Circumstances(pack, now, draft.capture.kind, draft.capture.decision_key, tags=tags)
+        capture = draft.capture
+        vouched = vouched_for_extractor(capture, draft.candidate.extractor)
+        known = Circumstances(pack, now, capture.kind, capture.decision_key, vouched=vouched, tags=tags)
         passage = pass_gates(draft.candidate, known, FIRST_GATES)
         if passage.refused_by is None:
             passed.append(replace(draft, candidate=passage.candidate))
