@@ -34,6 +34,7 @@ Whom: TypeAlias = Literal["speaker", "subject", "other", "stranger"]
 _SPEAKERS = frozenset(("operator", "agent", "end_user"))
 # Namespaces of persons: a fact on such a key is about that person.
 _PERSONS = frozenset(("user", "customer", "client", "person", "contact", "patient", "employee", "member", "guest", "lead"))
+_POSSESSIVES = frozenset(("my", "our", "the", "mein", "meine", "meiner", "unser", "unsere", "der", "die"))
 _FEWEST_LETTERS = 3
 # Parts of ids that are no names.
 _PREFIXES = frozenset(
@@ -218,10 +219,15 @@ def _name_parts(ceid: str | None) -> Iterator[str]:
 
 
 def _holds_name(ceid: str | None, name: str) -> bool:
-    """Whether an id holds a word of a name: `user:joanna_smith` that of Joanna."""
-    local = (ceid or "").rpartition(":")[2].lower()
-    words = (word.strip("'s.").lower() for word in name.replace("'s", "").split())
-    return any(len(word) >= _FEWEST_LETTERS and word in local for word in words)
+    """Whether an id holds a word of a name: `joanna_smith`, `jsmith` and `joannasmith` that of Joanna Smith."""
+    words = _bare_words(name)
+    whole = "".join(words)
+    return any(part in (*words, whole) or part[1:] in words[1:] for part in _name_parts(ceid))
+
+
+def _bare_words(name: str) -> list[str]:
+    """Return the words of a mention in lower case, without a possessive ending."""
+    return [word.strip(".'").lower() for word in name.replace("'s", "").split()]
 
 
 def _count(named: Iterable[Mention]) -> int:
@@ -232,7 +238,7 @@ def _count(named: Iterable[Mention]) -> int:
         if mention.kind == "pronoun":
             pronouns = 1
             continue
-        words = {word.strip(".").lower() for word in mention.words.replace("'s", "").split()} - {"my", "our", "the"}
+        words = {*_bare_words(mention.words)} - _POSSESSIVES
         same = [group for group in groups if group & words]
         groups = [group for group in groups if group not in same] + [words.union(*same)]
     return max(len(groups), pronouns)

@@ -38,6 +38,11 @@ class SpecialFinding(NamedTuple):
     persons: tuple[Mention, ...]
 
 
+def _as_whole(source: str) -> str:
+    """Return a pattern that stands for whole words, which are its first group; RE2 knows word ends of ASCII alone."""
+    return rf"\b({source})(?:[^\pL\pN]|$)"
+
+
 class _Rule(NamedTuple):
     """A pattern of a category, and how it is said: by a verb, by a noun that somebody has, in a field."""
 
@@ -59,20 +64,20 @@ class _Language:
     @cached_property
     def _rules(self) -> list[_Rule]:
         rules = [
-            _Rule(name, way, rf"\b(?:{source})" if section.startswith("case") else rf"(?i:\b(?:{source}))")
+            _Rule(name, way, source if section.startswith("case") else f"(?i:{source})")
             for section, way in _SECTIONS.items()
             for name, source in self._sections[section]
         ]
         named = dict(self._sections["child"])["named"]
-        return [*rules, _Rule("CHILD", _CHILD, rf"\b{named}")]
+        return [*rules, _Rule("CHILD", _CHILD, named)]
 
     @cached_property
     def _all(self) -> PatternSet:
-        return PatternSet(rule.source for rule in self._rules)
+        return PatternSet(rf"\b(?:{rule.source})" for rule in self._rules)
 
     @cached_property
     def _patterns(self) -> list[Pattern]:
-        return [Pattern(rule.source) for rule in self._rules]
+        return [Pattern(_as_whole(rule.source)) for rule in self._rules]
 
     @cached_property
     def _behind(self) -> frozenset[str]:
@@ -85,14 +90,14 @@ class _Language:
     @cached_property
     def names(self) -> list[tuple[str, Pattern]]:
         """The patterns of names of predicates and fields."""
-        return [(name, Pattern(f"(?i:^|\\W)(?i:{source})(?:\\W|$)")) for name, source in self._sections["names"]]
+        return [(name, Pattern(_as_whole(f"(?i:{source})"))) for name, source in self._sections["names"]]
 
     def find(self, text: str) -> Iterator[SpecialFinding]:
         for index in self._all.matching(text):
             rule = self._rules[index]
             for found in self._patterns[index].finditer(text):
-                start, end = found.span()
-                if _is_whole(text, start, end) and not self._is_something_else(text, end):
+                start, end = found.span(1)
+                if not self._is_something_else(text, end):
                     yield from self._read(rule, text, start, end)
 
     def _is_something_else(self, text: str, end: int) -> bool:
@@ -126,13 +131,6 @@ def category_of_name(name: str) -> str | None:
     words = " ".join(_NAME_BREAKS.split(name))
     found = (category for language in _LANGUAGES for category, pattern in language.names if pattern.search(words))
     return next(found, None)
-
-
-def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether a span begins and ends with a whole word."""
-    before, after = text[start - 1 : start], text[end : end + 1]
-    begins = not before.isalnum() or not text[start].isalnum()
-    return begins and (not after.isalnum() or not text[end - 1].isalnum())
 
 
 def _sentence_with(text: str, start: int, end: int) -> str:

@@ -30,6 +30,7 @@ _TOKEN = re.compile(
 _END = re.compile(r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)(?<!\bProf)(?<!\b[A-Z])[.!?]+(?=\s|$)|[;\n]|:(?=\s)")
 _COMMON = re.compile(r"(?:tions?|ments?|ings?|ness|ity|ance|ence|ung|ungen|heit|keit|schaft)$")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
+_CLITIC = re.compile(r"['\u2019](?:s|m|d|ve|re|ll)?$", re.IGNORECASE)
 _NO_NAMES = ("no_names", "relations", "roles")
 # A sentence is read so far before and behind what is said.
 _REACH = 300
@@ -48,7 +49,7 @@ class Mention(NamedTuple):
 
 
 class _Tokens(NamedTuple):
-    """The words of a part of a sentence, and the same in lower case and without a possessive ending."""
+    """The words of a part of a sentence, and the same in lower case and without what is contracted with them."""
 
     said: Sequence[str]
     low: Sequence[str]
@@ -56,7 +57,7 @@ class _Tokens(NamedTuple):
     @classmethod
     def of(cls, text: str) -> "_Tokens":
         said = _TOKEN.findall(text.replace("\u2019", "'"))
-        return cls(said, [_POSSESSIVE.sub("", one).lower() for one in said])
+        return cls(said, [_CLITIC.sub("", one).lower() for one in said])
 
     def is_in(self, place: int, *lists: str) -> bool:
         """Whether there is a word at this place that is in one of the lists."""
@@ -82,7 +83,7 @@ def describe(text: str, start: int, end: int) -> tuple[tuple[Mention, ...], bool
     """
     before, after = _sentence(text, start, end)
     tokens = _Tokens.of(before)
-    if found := _subject(tokens) or _possessor(tokens):
+    if found := _possessor(tokens, adjectives=0) or _subject(tokens) or _possessor(tokens):
         return found, True
     left = _all_of(tokens)
     if left:
@@ -108,7 +109,7 @@ def is_supposed(text: str, start: int) -> bool:
     before, _ = _sentence(text, start, start)
     clause = before.rpartition(",")[2] or before
     tokens = _Tokens.of(clause)
-    return any(tokens.is_in(place, "suppositions") for place in range(len(tokens.low)))
+    return tokens.is_in(0, "opening") or any(tokens.is_in(place, "suppositions") for place in range(len(tokens.low)))
 
 
 def _sentence(text: str, start: int, end: int) -> tuple[str, str]:
@@ -121,9 +122,9 @@ def _sentence(text: str, start: int, end: int) -> tuple[str, str]:
     return before[ends[-1] :] if ends else before, after[: ending.start()] if ending else after
 
 
-def _possessor(tokens: _Tokens) -> tuple[Mention, ...]:
+def _possessor(tokens: _Tokens, adjectives: int = _ADJECTIVES) -> tuple[Mention, ...]:
     """Return whose the next word is: "my ...", "her severe ...", "Tom's ...", "my sister's ..."."""
-    for last in range(len(tokens.low) - 1, max(-1, len(tokens.low) - 2 - _ADJECTIVES), -1):
+    for last in range(len(tokens.low) - 1, max(-1, len(tokens.low) - 2 - adjectives), -1):
         if tokens.owns(last):
             found = _ending_at(tokens, last)
             return (found.mention,) if found is not None else ()
@@ -169,18 +170,18 @@ def _is_relative(tokens: _Tokens, place: int) -> bool:
     return tokens.low[place].startswith(("wh", "that")) or tokens.said[place - 1] == ","
 
 
-def _with_others(tokens: _Tokens, found: _Span) -> Iterator[_Span]:
-    """Yield the mention and those that it is joined to: "my husband and I" at the beginning of a clause."""
+def _with_others(tokens: _Tokens, found: _Span, *, listed: bool = False) -> Iterator[_Span]:
+    """Yield the mention and those that it is joined to at the beginning of a clause: "Tom, my husband and I"."""
     yield found
     joint = found.first - 1
-    if not tokens.is_in(joint, "conjunctions") and not (joint > 0 and tokens.said[joint] == ","):
+    if not tokens.is_in(joint, "conjunctions") and not (listed and joint > 0 and tokens.said[joint] == ","):
         return
     other = _ending_at(tokens, joint - 1)
     if other is None:
         return
     before = other.first - 1
     if before < 0 or tokens.said[before] == "," or tokens.is_in(before, "conjunctions", "relative"):
-        yield from _with_others(tokens, other)
+        yield from _with_others(tokens, other, listed=True)
 
 
 def _before_phrase(tokens: _Tokens, last: int) -> _Span | None:
@@ -264,7 +265,9 @@ def _noun(tokens: _Tokens, last: int) -> _Span | None:
     if tokens.is_in(last, "called"):
         return _Span(Mention("own_relative", tokens.said[last]), last)
     if is_relation and not is_role:
-        return _Span(Mention("relative", tokens.said[last]), last)
+        # Without a word before it, a plural means any of them.
+        plural = tokens.low[last].removesuffix("s") in _WORDS["relations"] and tokens.low[last].endswith("s")
+        return _Span(Mention("relative", tokens.said[last]), last) if not plural else None
     # A record may leave the article out: "Customer is ...".
     bare = tokens.is_in(last, "bare") and (last == 0 or tokens.said[last - 1] == ",")
     return _of_whom(tokens, last, last) if bare else None
