@@ -200,6 +200,18 @@ def test_a_person_in_the_grammar_counts_although_the_tagger_takes_it_for_the_spe
 
 
 @pytest.mark.rule("CAN-16")
+def test_a_note_about_a_relative_is_refused_although_only_the_tagger_knows_the_category(
+    reading: Opened, people: People
+) -> None:
+    note: dict[str, Any] = {"write_class": "statement", "subject": "customer:c_1"}
+    with reading() as fabric:
+        grant(fabric, people)
+        for text in ("His wife has xylosis", "The customer's brother has zymosis"):
+            assert refused(fabric, people.run("u_7"), **note, text=text).reason == "third_party"
+        assert proposed(fabric, people.run("u_7"), **note, text="The customer has xylosis").third_party
+
+
+@pytest.mark.rule("CAN-16")
 def test_the_tagger_says_it_of_somebody_else_where_the_grammar_is_not_clear(reading: Opened, people: People) -> None:
     with reading() as fabric:
         fabric.consent.grant(people.officer, subject="user:joanna", **CONSENT)

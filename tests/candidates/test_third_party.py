@@ -11,8 +11,7 @@ from muniment.model.capture import Receipt
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.conftest import HEAD, Opener
-from tests.pack_activation import put_in_force
+from tests.conftest import Opener
 from tests.stories import CONSENT, event_data, proposed, refused, run_job, texts
 
 OWN: dict[str, Any] = {"write_class": "statement", "kind": "message"}
@@ -57,7 +56,9 @@ def test_the_speakers_consent_does_not_count_for_what_the_speaker_says_of_somebo
 
 
 @pytest.mark.rule("CAN-13", "CAN-16", "CON-2")
-@pytest.mark.parametrize("text", ["I have diabetes", "My diabetes got worse", "I'm gay", "Ich bin Muslim", "We are Jewish"])
+@pytest.mark.parametrize(
+    "text", ["I have diabetes", "My diabetes got worse", "I'm gay", "Ich bin Muslim", "We are Jewish"]
+)
 def test_what_the_speaker_says_of_themselves_is_sensitive_and_takes_the_speakers_consent(
     fabric: Fabric, people: People, text: str
 ) -> None:
@@ -122,7 +123,9 @@ def test_a_note_about_its_subject_is_about_a_third_party_and_takes_the_subjects_
 
 
 @pytest.mark.rule("CAN-16")
-@pytest.mark.parametrize("text", ["The customer's wife is diabetic", "His brother has HIV", "Die Frau des Kunden hat Krebs"])
+@pytest.mark.parametrize(
+    "text", ["The customer's wife is diabetic", "His brother has HIV", "Die Frau des Kunden hat Krebs"]
+)
 def test_a_note_about_a_relative_of_its_subject_is_refused(fabric: Fabric, people: People, text: str) -> None:
     grant(fabric, people, "customer:c_77")
     no = refused(fabric, people.author, **NOTE, text=text, subject="customer:c_77", user_id="u_7")
@@ -175,13 +178,35 @@ def test_a_typed_fact_is_read_by_its_key_its_value_and_its_text(fabric: Fabric, 
     assert theirs.reason == "third_party"
     noted = proposed(fabric, run, entity="user:joanna", predicate="allergic_to", value="nuts")
     assert noted.third_party
-    about_tom = refused(fabric, run, entity="person:tom", subject="user:joanna", predicate="religion", value="muslim")
-    assert about_tom.reason == "third_party"
+    of_tom: dict[str, Any] = {"entity": "person:tom", "subject": "user:joanna"}
+    for fields in (
+        {"predicate": "religion", "value": "muslim"},
+        {"predicate": "told", "value": "x", "text": "He is gay"},
+    ):
+        assert refused(fabric, run, **of_tom, **fields).reason == "third_party"
+
+
+@pytest.mark.rule("CAN-16", "CAN-2")
+def test_what_an_extractor_reads_in_the_users_message_about_the_user_is_not_about_a_third_party(
+    fabric: Fabric, people: People
+) -> None:
+    grant(fabric, people, "customer:c_77")
+    said: dict[str, Any] = {"kind": "message", "text": "I'm allergic to peanuts.", "classification": "INTERNAL"}
+    fabric.capture(people.run("u_7"), **said, subject="customer:c_77")
+    (proposal_id,) = fabric.consolidate(people.tenant_id).proposals
+    item = fabric.queue.get(people.reviewer, proposal_id)
+    assert (item.candidate.text, item.third_party) == ("The user is allergic to peanuts.", False)
+    assert item.candidate.classification == "PII"
 
 
 @pytest.mark.rule("CAN-16")
 def test_what_is_no_special_category_is_not_marked(fabric: Fabric, people: People) -> None:
-    for text in ("My sister has a cat", "Tom Miller is late", "My boss lives in Rome", "Our clinic has cancer treatments"):
+    for text in (
+        "My sister has a cat",
+        "Tom Miller is late",
+        "My boss lives in Rome",
+        "Our clinic has cancer treatments",
+    ):
         item = proposed(fabric, people.run("joanna"), **OWN, text=text)
         assert (item.third_party, item.candidate.classification) == (False, "INTERNAL")
 

@@ -207,7 +207,7 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
         return candidate, refusing("anonymous_subject", candidate.classification)
     if _another_of_its_kind(candidate.entity, candidate.subject):
         return candidate, refusing("subject_is_not_the_entity", candidate.classification)
-    if third_party and (why := refusal_of(candidate, known.pack, known.kind, known.vouched)) is not None:
+    if third_party and (why := _third_party_refusal(candidate, known)) is not None:
         return candidate, refusing(why, candidate.classification)
     own = [one for one in known.consents if one.subject == candidate.subject]
     matched = _covering(own, candidate, known) or _covering(known.consents, candidate, known)
@@ -217,6 +217,10 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
         return candidate, refusing("third_party_without_user", candidate.classification)
     rests = {"consent_id": matched.consent_id, "subject": matched.subject}
     return candidate.model_copy(update=rests), passing("consent", matched.consent_id)
+
+
+def _third_party_refusal(candidate: Candidate, known: Circumstances) -> str | None:
+    return refusal_of(candidate, known.pack, known.kind, known.vouched, known.tags)
 
 
 def _covering(consents: Sequence[Consent], candidate: Candidate, known: Circumstances) -> Consent | None:

@@ -22,6 +22,7 @@ from muniment.contradictions.store import EmbeddedCandidate, TextComparer
 from muniment.database import locks
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Transaction
+from muniment.language.redaction.tags import TaggedTexts
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture
 from muniment.model.fields import WriteClass
@@ -33,11 +34,12 @@ from muniment.tracing import with_span
 
 @dataclass(frozen=True)
 class Screened:
-    """A draft that passed the first gates, with the vector of its redacted text."""
+    """A draft that passed the first gates, with the vector of its redacted text and what the trained readers found."""
 
     draft: Draft
     embedded: EmbeddedCandidate
     guard: GuardReading | None = None
+    tags: TaggedTexts | None = None
 
 
 async def screen(
@@ -66,7 +68,7 @@ async def screen(
     drafted = [draft.candidate for draft in passed]
     embedded = await comparer.embed(drafted)
     guards = await read_guard(readers, drafted, pack) if readers is not None else [None] * len(passed)
-    return [Screened(*one) for one in zip(passed, embedded, guards, strict=True)], refused
+    return [Screened(*one, tags) for one in zip(passed, embedded, guards, strict=True)], refused
 
 
 async def pass_last_gates(
@@ -114,6 +116,7 @@ async def _last_passages(
             tuple(rejection for rejection in before if counts(draft, rejection)),
             comparer.by,
             vouched_for_extractor(capture, candidate.extractor),
+            tags=one.tags,
             guard=one.guard,
         )
         passage = pass_gates(candidate, known, LAST_GATES)

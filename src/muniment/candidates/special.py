@@ -1,12 +1,12 @@
 """Special categories at the gates: what a fact says in one, of whom, and whose consent counts for it (CAN-13, CAN-16).
 
-Whose words a fact is made of decides how its words are read. In the user's own words "I" is the speaker and whoever else
-is spoken of is another person. What an operator, an agent or a tool notes down is about the subject that its capture names:
-"the customer", "she" and a name are the subject there, "I" is the subject speaking, and a relative is nobody that the
-capture names.
+Whose words a fact is made of decides how its words are read. In the user's own words "I" is the speaker and whoever
+else is spoken of is another person. What an operator, an agent or a tool notes down is about the subject that its
+capture names: "the customer", "she" and a name are the subject there, "I" is the subject speaking, and a relative is
+nobody that the capture names.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from muniment.candidates.readings import texts_of
@@ -26,14 +26,16 @@ from muniment.model.fields import CaptureKind
 from muniment.model.speakers import USER
 from muniment.pack import Pack
 
-# Whom a fact is about: whoever speaks; the capture's subject, of whom somebody else speaks; another person, whom the capture
-# may name as its subject; or a person who is not the capture's subject.
+# Whom a fact is about: whoever speaks; the capture's subject, of whom somebody else speaks; another person, whom the
+# capture may name as its subject; or a person who is not the capture's subject.
 Whom: TypeAlias = Literal["speaker", "subject", "other", "stranger"]
 
 # Sources that state something. A tool's result and an import are records, which nobody says.
 _SPEAKERS = frozenset(("operator", "agent", "end_user"))
 # Namespaces of persons: a fact on such a key is about that person.
-_PERSONS = frozenset(("user", "customer", "client", "person", "contact", "patient", "employee", "member", "guest", "lead"))
+_PERSONS = frozenset(
+    ("user", "customer", "client", "person", "contact", "patient", "employee", "member", "guest", "lead")
+)
 _POSSESSIVES = frozenset(("my", "our", "the", "mein", "meine", "meiner", "unser", "unsere", "der", "die"))
 _FEWEST_LETTERS = 3
 # Parts of ids that are no names.
@@ -56,6 +58,13 @@ class SpecialReading(NamedTuple):
         return "subject" in self.whom and source_class in _SPEAKERS
 
 
+class _Said(NamedTuple):
+    """Whom a fact is about, and the words that mention them, if any."""
+
+    whom: Whom
+    by: Mention | None = None
+
+
 class _Words(NamedTuple):
     """Whose words a fact is made of, and whom its capture names."""
 
@@ -64,18 +73,28 @@ class _Words(NamedTuple):
     user_id: str | None
     # Whether the subject is the run's own user; without a user, whoever speaks is the subject.
     on_own_key: bool
-    # Whether the fact is on a key of its subject.
+    # Whether the fact is on a key of its subject, or of another person.
     typed: bool
+    about_another: bool
 
     @classmethod
     def of(cls, candidate: Candidate, pack: Pack, kind: CaptureKind, vouched: str | None) -> "_Words":
         subject = pack.identity.resolve(candidate.subject) if candidate.subject is not None else None
         user_id = candidate.scope.user_id
         own = user_id is None or subject in (None, user_subject(user_id, pack)) or _local(subject) == user_id.lower()
-        return cls(vouched == USER or kind == "message", subject, user_id, own, _is_same(candidate.entity, subject))
+        typed = _is_same(candidate.entity, subject)
+        persons = _PERSONS.union(pack.identity.users_spelled)
+        another = candidate.entity is not None and not typed and candidate.entity.partition(":")[0] in persons
+        return cls(vouched == USER or kind == "message", subject, user_id, own, typed, another)
+
+    def said_of(self, persons: Iterable[Mention], *, other: bool = False) -> Sequence[_Said]:
+        """Return whom these mentions mean; without any, whom the fact is about (see `unmentioned`)."""
+        return [_Said(self.whom(one), one) for one in persons] or [_Said(self.unmentioned(other=other))]
 
     def whom(self, mention: Mention) -> Whom:
         """Return whom a mention means."""
+        if self.about_another and mention.kind in ("pronoun", "role", "name"):
+            return "stranger"
         if mention.kind == "entity":
             return self.of_subject() if mention.words.lower() == (self.subject or "").lower() else "stranger"
         if self.are_the_users:
@@ -100,6 +119,8 @@ class _Words(NamedTuple):
 
     def unmentioned(self, *, other: bool = False) -> Whom:
         """Return whom a fact is about that mentions nobody; `other` is what the tagger says."""
+        if self.about_another:
+            return "stranger"
         return "stranger" if other and self.are_the_users and self.on_own_key and not self.typed else self.of_subject()
 
     def of_subject(self) -> Whom:
@@ -128,61 +149,51 @@ def read_special(
     whom: list[Whom] = []
     named: list[Mention] = []
 
-    def take(category: str, score: float | None, persons: Iterable[Mention], meant: Iterable[Whom]) -> None:
+    def take(category: str, score: float | None, said: Sequence[_Said]) -> None:
         best = [one for one in (categories.get(category), score) if one is not None]
         categories[category] = max(best, default=None)
         if category in PROTECTS_OTHERS:
-            pairs = list(zip(persons, meant, strict=False))
-            named.extend(person for person, one in pairs if one == "other")
-            whom.extend(meant)
+            whom.extend(one.whom for one in said)
+            named.extend(one.by for one in said if one.by is not None and one.whom == "other")
 
     for text in texts_of(candidate):
         found = find_special(text)
         for one in found:
             # A field of a form says nothing of a person, unless the capture does.
             if one.persons or words.subject is not None:
-                meant = [words.whom(person) for person in one.persons] or [words.unmentioned()]
-                take(one.category, None, one.persons, meant)
+                take(one.category, None, words.said_of(one.persons))
         for tag in tags.special(text) if tags is not None else ():
             category, _, who = tag.label.partition(":")
-            persons, meant = _tagged(text, tag, words, found, other=who == OTHER)
-            take(category, tag.score, persons, meant)
-    for name in _names(candidate):
-        if (category := category_of_name(name)) is not None and words.subject is not None:
-            take(category, None, (), [_on_key(candidate, words)])
+            take(category, tag.score, _tagged(text, tag, words, found, other=who == OTHER))
+    keyed = [found for name in _names(candidate) if (found := category_of_name(name)) is not None]
+    for category in keyed if words.subject is not None else ():
+        # A text that says of whom is better than the key alone.
+        take(category, None, () if whom else words.said_of(()))
     return SpecialReading(categories, tuple(dict.fromkeys(whom)), _count(named))
 
 
-def _tagged(
-    text: str, tag: Tag, words: _Words, found: Iterable[SpecialFinding], *, other: bool
-) -> tuple[tuple[Mention, ...], list[Whom]]:
+def _tagged(text: str, tag: Tag, words: _Words, found: Iterable[SpecialFinding], *, other: bool) -> Sequence[_Said]:
     """Return of whom the tagger's span is said: by grammar where that is clear, else by either of the two."""
     for one in found:
         if one.persons and one.start < tag.end and tag.start < one.end:
-            return one.persons, [words.whom(person) for person in one.persons]
+            return words.said_of(one.persons)
     persons, is_clear = describe(text, tag.start, tag.end)
-    meant = [words.whom(person) for person in persons]
-    if not meant or (other and not is_clear and set(meant) == {"speaker"}):
-        return (), [words.unmentioned(other=other)]
-    return persons, meant
+    said = words.said_of(persons)
+    doubtful = other and not is_clear and all(one.whom == "speaker" for one in said)
+    return words.said_of((), other=other) if doubtful or not persons else said
 
 
-def refusal_of(candidate: Candidate, pack: Pack, kind: CaptureKind, vouched: str | None) -> str | None:
+def refusal_of(
+    candidate: Candidate, pack: Pack, kind: CaptureKind, vouched: str | None, tags: TaggedTexts | None = None
+) -> str | None:
     """Return why no consent can count for a fact about a third party; None if that of its subject does.
 
     The person spoken of has to be the capture's subject, and one person. INVARIANT: the fact has a subject.
     """
     words = _Words.of(candidate, pack, kind, vouched)
-    read = read_special(candidate, pack, kind, vouched)
+    read = read_special(candidate, pack, kind, vouched, tags)
     of_speaker = words.are_the_users and words.on_own_key
     return "third_party" if of_speaker or "stranger" in read.whom or read.others > 1 else None
-
-
-def _on_key(candidate: Candidate, words: _Words) -> Whom:
-    """Return whom the predicate of a fact is about: its entity if that is a person, else the subject."""
-    if candidate.entity is None or words.typed:
-        return words.of_subject()
-    return "stranger" if candidate.entity.partition(":")[0] in _PERSONS else words.of_subject()
 
 
 def _names(candidate: Candidate) -> Iterator[str]:

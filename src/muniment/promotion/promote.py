@@ -275,7 +275,17 @@ def _stored_fields(loaded: review.Loaded) -> dict[str, Any]:
 
 
 def _content(candidate: Candidate) -> dict[str, Any]:
-    names = {"entity", "predicate", "subject", "text", "value", "evidence_refs", "classification", "trust", "third_party"}
+    names = {
+        "entity",
+        "predicate",
+        "subject",
+        "text",
+        "value",
+        "evidence_refs",
+        "classification",
+        "trust",
+        "third_party",
+    }
     return {name: getattr(candidate, name) for name in names} | {"consent": candidate.consent_id is not None}
 
 

@@ -75,8 +75,8 @@ def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: b
     """Decide whether a proposal may be approved as one of many, with every reason against it.
 
     Ordinary is what is not sensitive, not about a third party, not high risk, not low in trust, contradicts nothing and
-    is not assigned to somebody else. What was found when it entered the queue and what `pack` says now both count; `contradicts` says that
-    a contradiction was found since.
+    is not assigned to somebody else. What was found when it entered the queue and what `pack` says now both count;
+    `contradicts` says that a contradiction was found since.
     """
     candidate = proposal.candidate
     floor = pack.memory_layer.trust.floor

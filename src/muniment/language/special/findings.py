@@ -1,4 +1,4 @@
-"""What a text says of a person in a special category, found by rules: verbs, nouns and the fields of a form (CAN-13)."""
+"""What a text says of a person in a special category, by rules: in verbs, in nouns, in fields of a form (CAN-13)."""
 
 import re
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from muniment.language.special.persons import Mention, is_supposed, possessor_of
 
 # Special categories of personal data, and other facts that the law protects.
 CATEGORIES = frozenset(("HEALTH", "BELIEF", "POLITICS", "SEXUALITY", "UNION", "BIOMETRICS", "CRIMINAL", "CHILD"))
-# Those for which somebody else's consent counts where they are said of somebody else (CAN-16). A fact about a named child
-# is always about somebody else; whoever speaks for the child consents.
+# Those for which somebody else's consent counts where they are said of somebody else (CAN-16). A fact about a named
+# child is always about somebody else; whoever speaks for the child consents.
 PROTECTS_OTHERS = CATEGORIES - {"CHILD"}
 
 _PLAIN = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u00a0": " ", "\t": " "})

@@ -16,8 +16,7 @@ from muniment.language.data_files import named_lines, read_sections, word_set
 MentionKind = Literal["self", "you", "pronoun", "name", "entity", "user", "role", "own_relative", "relative"]
 
 _WORDS = {
-    name: word_set(words)
-    for name, words in named_lines(read_sections(__package__ or "", "words/persons.txt")["words"])
+    name: word_set(words) for name, words in named_lines(read_sections(__package__ or "", "words/persons.txt")["words"])
 }
 _TOKEN = re.compile(
     r"\[[A-Z][A-Z _-]*\]|\*{3,}"  # what masks a name
