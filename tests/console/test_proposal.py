@@ -57,6 +57,25 @@ def test_a_proposal_is_shown_beside_its_evidence(http_server: RunningServer, rev
     assert found.candidate.capture_id in page
 
 
+@pytest.mark.rule("CAN-16")
+def test_that_it_is_about_a_third_party_is_shown_in_the_queue_with_the_proposal_with_the_memory_and_over_http(
+    http_server: RunningServer, reviewer: Browser, auditor: Browser, people: People
+) -> None:
+    fabric = http_server.local
+    fabric.consent.grant(people.officer, subject="user:anna", **CONSENT)
+    said: dict[str, Any] = {"write_class": "statement", "kind": "message", "text": "My sister has diabetes"}
+    found = proposed(fabric, people.run("joanna"), **said, subject="user:anna")
+    assert "third party" in words(reviewer.get("queue"))
+    shown = words(reviewer.get(f"queue/{found.proposal_id}"))
+    assert "about user:anna , who is not the speaker; only runs of user joanna will see it" in shown
+    token = http_server.key(people.reviewer)
+    document = http_server.ask("GET", f"/v1/queue/{found.proposal_id}", key=token).json()
+    assert (document["third_party"], document["candidate"]["third_party"]) == (True, True)
+    fabric.queue.override(people.reviewer, found.proposal_id, tier="semantic")
+    memory_id = fabric.queue.approve(people.reviewer, found.proposal_id).memory_id
+    assert "third party" in words(auditor.get(f"memory/{memory_id}"))
+
+
 def test_what_it_contradicts_is_shown_beside_it_word_by_word(
     http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 import muniment_models
 from muniment.language.readers import Readers, Weights
 from muniment.language.readers.tagger import OUTPUTS
-from muniment.language.redaction.tags import CATEGORIES
+from muniment.language.special import CATEGORIES
 
 Words = Mapping[str, float]
 _FLOAT, _INT64 = 1, 7

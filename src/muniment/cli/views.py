@@ -78,6 +78,7 @@ def draw_proposal(screen: Screen, shown: Proposal, contradictions: Iterable[Cont
             ("author", f"{candidate.source} {candidate.author}"),
             *fields_of(candidate, "about=subject edited_by=editor evidence=evidence_refs corrects capture=capture_id"),
             ("consent", f"{shown.consent_check} {candidate.consent_id or ''}".strip()),
+            ("third party", f"for user {candidate.scope.user_id} alone" if shown.third_party else None),
             ("masked", _masked(candidate)),
             *(("passed", _gate(one.gate, one.reason, one.detail)) for one in candidate.gates),
             *(("contradicts", f"{one}{by_memory.get(one, '')}") for one in shown.contradiction_check.contradicted),

@@ -103,6 +103,7 @@ def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -
             others=contradicts[1:],
         ),
         "duplicate_check": duplicate_of,
+        "third_party": candidate.third_party,
         "auto_promote_eligible": row["auto_eligible"],
         "status": status_of(tuple(v.action for v in verdicts)),
         "assignee": holding.assignee if holding is not None else None,

@@ -74,6 +74,10 @@ class Candidate(StoredFact, _Author):
     flags: tuple[Flag, ...] = Field(
         default=(), description="why a person must review it: its extractor or the pack says so"
     )
+    third_party: bool = Field(
+        default=False,
+        description="it says something of a special category about somebody else than its speaker (CAN-16)",
+    )
     corrects: str | None = Field(default=None, description="the memory that a correction was written on")
     gates: tuple[Passed, ...] = Field(default=(), description="what it passed, in order")
     redactions: dict[str, int] = Field(default_factory=dict, description="how often each kind was masked (RED-4)")

@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 from muniment.language.readers.tagger import Tag
 from muniment.language.readers.weights import ReaderFile
-
-# Special categories of personal data, and other facts that the law protects.
-CATEGORIES = frozenset(("HEALTH", "BELIEF", "POLITICS", "SEXUALITY", "UNION", "BIOMETRICS", "CRIMINAL", "CHILD"))
+from muniment.language.special import CATEGORIES
 
 _DETECTORS = {
     "PERSON": "person",
@@ -82,15 +80,9 @@ class TaggedTexts:
         )
         return _lowest(masked)
 
-    def categories(self, texts: Iterable[str]) -> dict[str, float]:
-        """Return the special categories that texts tell of, with the highest score of each."""
-        found: dict[str, float] = {}
-        for text in texts:
-            for tag in self._counting(text):
-                name = tag.label.partition(":")[0]
-                if name in CATEGORIES:
-                    found[name] = max(tag.score, found.get(name, 0.0))
-        return found
+    def special(self, text: str) -> list[Tag]:
+        """Return what a text says in special categories, as far as it counts."""
+        return [tag for tag in self._counting(text) if tag.label.partition(":")[0] in CATEGORIES]
 
     def near(self, scores: Mapping[str, float]) -> bool:
         """Whether a score lies within the margin of its threshold."""
