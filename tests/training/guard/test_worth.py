@@ -2,7 +2,7 @@
 
 import pytest
 from training.guard.sources import held
-from training.guard.worth import answering, as_read, label_of
+from training.guard.worth import answering, label_of
 
 from muniment.language.messages import Sentence, sentences_of
 
@@ -40,8 +40,8 @@ def test_what_is_told_by_the_way_carries_a_fact_too() -> None:
 
 
 def test_a_sentence_is_read_with_its_mark() -> None:
-    assert as_read(Sentence("Who knows", True)) == "Who knows?"
-    assert as_read(Sentence("I know", False)) == "I know."
+    assert Sentence("Who knows", True).as_read == "Who knows?"
+    assert Sentence("I know", False).as_read == "I know."
 
 
 def test_about_a_quarter_of_the_records_is_held() -> None:
