@@ -82,7 +82,7 @@ def set_thresholds(folder: Path, chosen: Mapping[str, Mapping[str, float]], meas
     manifest = read_manifest(folder)
     for reader, thresholds in chosen.items():
         manifest["readers"][reader]["thresholds"] = dict(thresholds)
-    manifest["training"]["thresholds"] = dict(measured)
+    manifest.setdefault("training", {})["thresholds"] = dict(measured)
     write_manifest(folder, manifest)
 
 
