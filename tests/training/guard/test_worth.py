@@ -1,8 +1,8 @@
 """Which sentences of real talk count as worth knowing, and which as not."""
 
 import pytest
-from training.guard.sources import held
 from training.guard.worth import answering, label_of
+from training.inputs import held
 
 from muniment.language.messages import Sentence, sentences_of
 
@@ -45,7 +45,7 @@ def test_a_sentence_is_read_with_its_mark() -> None:
 
 
 def test_about_a_quarter_of_the_records_is_held() -> None:
-    share = sum(held(f"record {at}") for at in range(2000)) / 2000
+    share = sum(held((f"record {at}",)) for at in range(2000)) / 2000
 
     assert 0.2 < share < 0.3
-    assert held("a", "b") == held("a\nb")
+    assert held(("a", "b")) == held(("a\nb",))
