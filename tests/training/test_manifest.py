@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import training.manifest
 from safetensors.numpy import save_file
+from training.__main__ import main
 from training.answers import READERS
 from training.inputs import DIGESTS
 from training.manifest import NotWhole, build, read_manifest
 from training.record import digest, mean_record, read_record, training_record, write_record
 
+from muniment.language.readers import Weights
 from tests.language.tiny_readers import write_weights
 
 
@@ -64,6 +66,22 @@ def test_the_manifest_says_what_the_readers_were_made_of(trained: tuple[Path, li
         "rows": {"sha256": digest(folders[1] / "rows"), "examples": 7},
         "plan": {"seed": 3, "epochs": 2},
     }
+
+
+def test_the_command_line_builds_the_folder_and_prints_its_version(
+    trained: tuple[Path, list[Path]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    base, folders = trained
+    out = tmp_path / "weights"
+    given = ["manifest", "--base", base, "--trained", *folders, "--out", out, "--margin", "0.04"]
+    monkeypatch.setattr("sys.argv", ["training", *map(str, given)])
+    main()
+    found = Weights.read(out)
+    assert capsys.readouterr().out == f"{found.version}\n"
+    assert found.readers["guard"].margin == 0.04
 
 
 @pytest.mark.rule("CAN-15")

@@ -98,7 +98,7 @@ def test_the_figures_and_the_hash_of_the_weights_are_written_into_the_cards(
     for name in READERS:
         (cards / f"{name}.md").write_text(f"# A card\n\n{BEGIN}\n\nold\n\n{END}\n\nText by hand.\n")
     plan = {"rows": {"sha256": "5" * 64, "examples": 1234}, "plan": {"seed": 7, "dropout": 0.05}}
-    manifest = read_manifest(weights) | {"training": {"readers": dict.fromkeys(READERS, plan)}}
+    manifest: dict[str, Any] = read_manifest(weights) | {"training": {"readers": dict.fromkeys(READERS, plan)}}
     write_manifest(weights, manifest)
     figures["version"] = Weights.read(weights).version
     for _ in range(2):
