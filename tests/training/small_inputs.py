@@ -36,9 +36,10 @@ def write_inputs(
     instructions: Iterable[Row] = (),
     spans: Iterable[Row] = (),
     chats: Iterable[Row] = (),
+    episodes: Iterable[Row] = (),
     talks: Iterable[Row] = (),
 ) -> Path:
-    """Write the files that development reads, and pin them instead of the real ones."""
+    """Write the files that are read, and pin them instead of the real ones."""
     files: dict[str, tuple[Iterable[Row], Callable[[bytes], bytes]]] = {
         "data/conflict/contradictions.jsonl.gz": (contradictions, gzip.compress),
         "data/conflict/duplicates.jsonl": (duplicates, bytes),
@@ -46,6 +47,7 @@ def write_inputs(
         "training/instructions.jsonl.xz": (instructions, lzma.compress),
         "data/pii/spans.jsonl": (spans, bytes),
         "data/memory/longmemeval_oracle.json.gz": (chats, gzip.compress),
+        "data/gatemem/office.episodes.jsonl.gz": (episodes, gzip.compress),
         "data/memory/locomo.json": (talks, bytes),
     }
     for name, (rows, packed) in files.items():
@@ -60,7 +62,14 @@ def write_inputs(
 
 def chat(name: str, *turns: str, answers: bool = False) -> Row:
     said = [{"role": "user", "content": text, "has_answer": answers} for text in turns]
-    return {"question_id": name, "question_type": "one", "haystack_sessions": [said]}
+    return {
+        "question_id": name,
+        "question_type": "one",
+        "question": "",
+        "answer": "",
+        "haystack_session_ids": [name],
+        "haystack_sessions": [said],
+    }
 
 
 def talk(*turns: str) -> Row:
