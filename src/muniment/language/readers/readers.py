@@ -25,10 +25,11 @@ log = logging.getLogger("muniment.language")
 # The version of the rules that read text without trained readers (CAN-15).
 RULES = "rules-1"
 PAIRS, GUARD, TAGGER = "pairs", "guard", "tagger"
-# Texts or pairs that one thread reads in one go, and the seconds that it may take for them.
-CHUNK, SECONDS = 8, 2.0
 # Threads that read at the same time, whatever is asked of this process.
 _THREADS = 2
+# Texts or pairs that one thread reads in one go, so that the eight neighbours of a candidate are read by all threads; and
+# the seconds that they may take for them.
+CHUNK, SECONDS = 8 // _THREADS, 2.0
 _CACHED = 1 << 14
 
 Item = TypeVar("Item", str, tuple[str, str])
