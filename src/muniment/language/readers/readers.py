@@ -27,8 +27,8 @@ RULES = "rules-1"
 PAIRS, GUARD, TAGGER = "pairs", "guard", "tagger"
 # Threads that read at the same time, whatever is asked of this process.
 _THREADS = 2
-# Texts or pairs that one thread reads in one go, so that the eight neighbours of a candidate are read by all threads; and
-# the seconds that they may take for them.
+# Texts or pairs that one thread reads in one go, so that all threads read the eight neighbours of a candidate; and the
+# seconds that it may take for them.
 CHUNK, SECONDS = 8 // _THREADS, 2.0
 _CACHED = 1 << 14
 
