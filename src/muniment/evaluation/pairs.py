@@ -85,7 +85,9 @@ def read_pairs(records: Iterable[Mapping[str, Any]], readers: Readers | None) ->
         similarities: list[float] = (vectors[: len(batch)] * vectors[len(batch) :]).sum(axis=1).tolist()
         pairs = [_Pair(record["a"], record["b"], near) for record, near in zip(batch, similarities, strict=True)]
         verdicts: list[Relation] = [relate(*pair, thresholds).verdict for pair in pairs]
-        asked = [pair for pair, verdict in zip(pairs, verdicts, strict=True) if _is_asked(pair, verdict, least, thresholds)]
+        asked = [
+            pair for pair, verdict in zip(pairs, verdicts, strict=True) if _is_asked(pair, verdict, least, thresholds)
+        ]
         scores = _judged(asked, readers) if readers is not None else {}
         share = (perf_counter() - started) / len(batch)
         for record, pair, verdict in zip(batch, pairs, verdicts, strict=True):

@@ -29,10 +29,11 @@ RULES = "rules-2"
 PAIRS, GUARD, TAGGER = "pairs", "guard", "tagger"
 # The thresholds that the manifest must give for each reader.
 _THRESHOLDS = {PAIRS: (CONTRADICTS, SAME), GUARD: (ATTACK,), TAGGER: ()}
-# Texts or pairs that one thread reads in one go, and the seconds that it may take for them.
-CHUNK, SECONDS = 8, 2.0
 # Threads that read at the same time, whatever is asked of this process.
 THREADS = 2
+# Texts or pairs that one thread reads in one go, so that all threads read the eight neighbours of a candidate; and the
+# seconds that it may take for them.
+CHUNK, SECONDS = 8 // THREADS, 2.0
 _CACHED = 1 << 14
 
 Item = TypeVar("Item", str, tuple[str, str])
