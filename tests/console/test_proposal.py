@@ -10,6 +10,7 @@ from muniment.model.proposal import Proposal
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.interfaces.http import RunningServer
+from tests.pack_activation import acme, put_in_force
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 SUBJECT = "customer:cust_1"
@@ -55,6 +56,22 @@ def test_a_proposal_is_shown_beside_its_evidence(http_server: RunningServer, rev
     for gate in found.candidate.gates:
         assert gate.gate.replace("_", " ") in shown
     assert found.candidate.capture_id in page
+
+
+@pytest.mark.rule("RED-5")
+def test_a_proposal_shows_what_the_pack_excepts_apart_from_what_was_masked(
+    http_server: RunningServer, reviewer: Browser, people: People
+) -> None:
+    fabric = http_server.local
+    own = "policy_layer: {guardrails: {redaction_exceptions: {email: [help@acme.example]}}}"
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", own))
+    fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    text = "Ann writes from ann@example.com to help@acme.example."
+    found = proposed(fabric, people.run(), write_class="statement", text=text, subject=SUBJECT)
+    shown = words(reviewer.get(f"queue/{found.proposal_id}"))
+    assert "Ann writes from [EMAIL] to help@acme.example." in shown
+    assert "Masked: 1 × email" in shown
+    assert "Left, as the pack excepts it: 1 × email" in shown
 
 
 def test_what_it_contradicts_is_shown_beside_it_word_by_word(
