@@ -64,7 +64,11 @@ def capture_of(row: Row, content: bytes | None) -> Capture:
 
 def candidate_of(row: Row, content: bytes | None) -> Candidate:
     """A candidate with its content, or without it if it was erased."""
-    renamed = {"write_class": row["class"], "claimed_by": row["claimed_by"] or ""}
+    renamed: dict[str, Any] = {
+        "write_class": row["class"],
+        "claimed_by": row["claimed_by"] or "",
+        "exceptions": row["exceptions"] or {},
+    }
     gates = [_passed(one) for one in row["gates"]]
     return Candidate(**fields_of(Candidate, row, **_fact(content), **renamed, gates=gates, scope=scope_of(row)))
 
