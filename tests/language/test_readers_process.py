@@ -146,7 +146,8 @@ def test_a_process_that_is_killed_while_it_reads_gives_no_answer(weights: Weight
                     await readers.read_guard(["word " * 40_000])
 
         anyio.run(main)
-        with pytest.raises(ReadersUnavailable, match="ended or is not there"):
+        process.wait()
+        with pytest.raises(ReadersUnavailable, match="ended or is not there: ConnectionRefusedError"):
             anyio.run(readers.read_guard, ["a"])
 
 
