@@ -113,7 +113,7 @@ def test_questions_greetings_and_other_subjects_are_not_read(judging: Opened, pe
 def test_long_texts_that_share_hardly_a_word_are_not_read(judging: Opened, people: People) -> None:
     one = "The weekly paintings of my kids at the beach had such kind words from all our friends that we framed them."
     other = "My charity race with friends from work went well, and the monthly training in the hills is going on."
-    with judging("memory_layer: {contradiction: {judge: {similarity: 0}}}\n") as fabric:
+    with judging() as fabric:
         remembered(fabric, people, one)
         assert propose(fabric, people, other).contradiction_check.contradicted == ()
 
