@@ -11,7 +11,7 @@ from muniment.contradictions.rules import Comparison, judged_relation
 from muniment.contradictions.store import judge_thresholds
 from muniment.evaluation.records import invalid_record, required
 from muniment.evaluation.scoring import figures_by_set
-from muniment.language.assertion import Relation, judge, may_conflict, relate, same_subject
+from muniment.language.assertion import Relation, judge, relate, same_subject, share_enough_words
 from muniment.language.embedding import builtin_embedder
 from muniment.language.readers import PairScores, Readers
 from muniment.pack import Thresholds, builtin_pack
@@ -104,7 +104,7 @@ def _is_asked(pair: _Pair, verdict: Relation, least: float, thresholds: Threshol
     """Whether the judge reads a pair, as at the gate: near enough, no two subjects by the rules, enough in common."""
     if verdict != "different" or pair.similarity < least or not same_subject(pair.a, pair.b):
         return False
-    return pair.similarity >= thresholds.similarity or may_conflict(*pair)
+    return pair.similarity >= thresholds.similarity or share_enough_words(*pair)
 
 
 def _judged(pairs: Sequence[_Pair], readers: Readers) -> dict[_Pair, PairScores]:

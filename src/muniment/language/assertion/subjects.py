@@ -30,21 +30,26 @@ _FUNCTION_WORDS = frozenset(
 )
 
 
+def may_state(text: str) -> bool:
+    """Return False for a question or a greeting, which conflicts with nothing."""
+    return not text.rstrip().endswith("?") and _GREETING.fullmatch(text.strip()) is None
+
+
 def same_subject(a: str, b: str) -> bool:
     """Return False where two texts cannot conflict: a question, a greeting, or two names that are spoken of."""
-    if any(text.rstrip().endswith("?") or _GREETING.fullmatch(text.strip()) for text in (a, b)):
+    if not may_state(a) or not may_state(b):
         return False
     one, other = _named_subject(a), _named_subject(b)
     return one is None or other is None or not one.isdisjoint(other)
 
 
-def may_conflict(a: str, b: str, similarity: float) -> bool:
+def share_enough_words(a: str, b: str, similarity: float) -> bool:
     """Return False where two texts share too little for their length to be about one thing."""
     return sum(w * x for w, x in zip(_WEIGHTS, overlap_features(a, b, similarity), strict=True)) >= _LEAST
 
 
 def overlap_features(a: str, b: str, similarity: float) -> tuple[float, ...]:
-    """Return what `may_conflict` weighs: a constant, the similarity, shared words and numbers of words."""
+    """Return what `share_enough_words` weighs: a constant, the similarity, shared words and numbers of words."""
     ours, theirs = (words | names for words, names in map(content_words, (a, b)))
     shared, fewest, most = len(ours & theirs), *sorted((len(ours), len(theirs)))
     return (
