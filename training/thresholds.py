@@ -56,9 +56,9 @@ LIMITS: dict[str, dict[str, Limit]] = {
     "contradicts": {
         "false_alarms_other_subjects": Limit(most=0.03),
         "false_alarms_plain_talk": Limit(most=0.0125),
-        "precision_judged": Limit(least=0.75),
+        "precision_judged": Limit(least=0.55),
     },
-    "same": {"precision_public": Limit(least=0.94), "false_duplicates_memory": Limit(most=0.01)},
+    "same": {"precision_public": Limit(least=0.93), "false_duplicates_memory": Limit(most=0.01)},
     "attack": {"false_alarms_plain_talk": Limit(most=0.008), "false_alarms_harmless": Limit(most=0.06)},
     "worth": {"kept_chats": Limit(most=0.37), "kept_passing": Limit(most=0.10)},
     "tags": {"precision": Limit(least=0.90)},
