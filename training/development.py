@@ -29,6 +29,8 @@ _TALKS, _INSTRUCTIONS = "data/memory/locomo.json", "training/instructions.jsonl.
 # Harmless texts that resemble attacks, which the guard is not trained on.
 _OUTSIDE = ("notinject", "wildguard_benign")
 _TEXTS = ("a", "b", "text")
+# Turns of LoCoMo, none of them an attack.
+PLAIN = "locomo_benign"
 _SPAN = re.compile(r"\[([^\[\]|]+)\|([A-Z_]+)\]")
 _LABELS = {"contradicts": "contradiction", "same": "entailment", "neither": "neutral"}
 
@@ -93,6 +95,11 @@ def attack_texts(inputs: Path, part: Part) -> list[Row]:
     else:
         own = [row for row in read_rows(inputs, _INSTRUCTIONS) if row["set"] in _OUTSIDE]
     return [*public(inputs, INJECTION, part), *own]
+
+
+def plain_texts(inputs: Path) -> list[str]:
+    """Return the turns of LoCoMo that serve to develop."""
+    return [row["text"] for row in public(inputs, INJECTION, "develop") if row["set"] == PLAIN]
 
 
 def worth_sentences() -> list[Row]:

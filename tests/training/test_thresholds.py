@@ -107,6 +107,17 @@ def test_worth_is_limited_by_the_share_of_sentences_that_would_be_kept(
     assert chosen(weights, tmp_path, monkeypatch, chats=many)["worth"] == STEPS[-1]
 
 
+@pytest.mark.rule("CAN-13")
+def test_special_categories_are_limited_by_the_share_of_plain_talk_that_would_be_marked(
+    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_weights(weights, tags={"grinder": "HEALTH-self"})
+    few = rows("open", "grinder", 1, False, "locomo_benign") + rows("open", "plain", 99, False, "locomo_benign")
+    assert chosen(weights, tmp_path, monkeypatch, injection=few)["special"] == STEPS[0]
+    many = rows("open", "grinder", 5, False, "locomo_benign") + rows("open", "plain", 95, False, "locomo_benign")
+    assert chosen(weights, tmp_path, monkeypatch, injection=many)["special"] == STEPS[-1]
+
+
 @pytest.mark.rule("CTR-2")
 def test_the_judges_threshold_lies_above_its_false_alarms_in_development_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
