@@ -151,7 +151,7 @@ def contradiction_figures(sets: ReadSets, by: Comparison) -> Figures:
         "false_alarms_other_subjects": share(sets.memory, "contradicts", by, kind="other_subject"),
         "false_alarms_memory": share(sets.memory, "contradicts", by, label="neutral"),
         "false_alarms_plain_talk": share(sets.talk, "contradicts", by),
-        # What the judge alone finds: the rules' own mistakes are none of its threshold.
+        # What the judge alone finds: the rules' own mistakes do not depend on its threshold.
         "precision_judged": judged["precision"],
         "precision_public": public["precision"],
         "recall_public": public["recall"],
@@ -223,7 +223,7 @@ def tagger_choices(readers: Readers, inputs: Path) -> dict[str, Choice]:
     def special(least: float) -> Figures:
         file = replace(readers.file(TAGGER), thresholds=dict.fromkeys(CATEGORIES, least))
         tagged = TaggedTexts(file, read)
-        marked = mean(bool(tagged.categories([text])) for text in talk)
+        marked = mean(bool(tagged.special(text)) for text in talk)
         return category_figures(texts, tagged) | {"marked_plain_talk": marked}
 
     return {"tags": choose("tags", tags), "special": choose("special", special)}
@@ -231,7 +231,7 @@ def tagger_choices(readers: Readers, inputs: Path) -> dict[str, Choice]:
 
 def category_figures(texts: Sequence[development.MarkedText], tagged: TaggedTexts) -> Figures:
     """Return the share of special categories found, and of texts without any in which one is found."""
-    found = {one.text: set(tagged.categories([one.text])) for one in texts}
+    found = {one.text: {tag.label.partition(":")[0] for tag in tagged.special(one.text)} for one in texts}
     return {
         "found": mean(name in found[one.text] for one in texts for name in sorted(one.categories)),
         "false_alarms": mean(bool(found[one.text]) for one in texts if not one.categories),

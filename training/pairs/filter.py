@@ -2,7 +2,7 @@
 
 The filter leaves out neighbours that share too little for their length to be about one thing. It is a logistic
 regression over `overlap_features`: training pairs that contradict one another against neighbours in plain talk, every
-set with the same weight. Of each threshold the share of pairs is shown that it lets the judge read.
+set with the same weight. For each threshold it prints the share of pairs that the judge would read.
 """
 
 import argparse
@@ -67,4 +67,5 @@ def main() -> None:
         print(f"from {least}:", ", ".join(f"{name} {share:.2f}" for name, share in read.items()))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -197,7 +197,8 @@ def judged_relation(
     least = by.judge_thresholds
     if least is None:
         return _DIFFERENT
-    if scores.contradicts >= least.contradicts:
+    # Where the judge alone may settle a contradiction, a person decides within the margin above the threshold too.
+    if scores.contradicts >= least.contradicts + (least.margin if trusted else 0.0):
         return Judgement("contradicts", (f"judge {scores.contradicts:.2f} of {least.contradicts:.2f}",))
     if scores.contradicts >= least.contradicts - least.margin:
         return Judgement("different", (NEAR_THRESHOLD,))

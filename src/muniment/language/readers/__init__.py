@@ -5,7 +5,8 @@ encoding   texts as the graphs take them: tokens, word vectors, windows
 graph      runs one reader's graph with onnxruntime
 pairs      the judge of pairs; guard: instructions and worth; tagger: personal data and special categories
 readers    all three together: loaded once, on threads, with a cache and a time limit
-serving    what the readers' process of a server answers; remote: the readers of a process that asks it; frames: between
+serving    what the readers' process of a server answers; remote: the readers of a process that asks it
+frames     what the two send each other
 
 The readers' version is named by the hash of their manifest (CAN-15). Without the package the rules alone read text.
 """

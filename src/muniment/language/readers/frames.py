@@ -1,6 +1,6 @@
 """Frames between a process and the readers' process: a length and JSON, over a Unix socket in a private folder.
 
-Texts are content (ERA-1): a frame is in memory alone, and its parts stand in no log and in no error.
+Texts are content (ERA-1): a frame is in memory alone, and its parts never appear in a log or an error.
 """
 
 import json

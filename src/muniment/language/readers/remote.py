@@ -84,7 +84,7 @@ class RemoteReaders(Readers):
                     with move_on_after(self._answered):
                         answers = _said(await receive(connection), "answers")
                         if not isinstance(answers, list) or len(cast("list[Any]", answers)) != len(items):
-                            raise FrameError("an answer for each")
+                            raise FrameError("the number of answers is wrong")
                         return cast("list[Any]", answers)
         except (OSError, FrameError) as error:
             gone = type(error).__name__
@@ -124,7 +124,7 @@ async def _encoded(message: dict[str, Any]) -> bytes:
 def _said(message: Any, name: str) -> object:
     """Return a part of what the process said; raises `ReadersUnavailable` where it says that it cannot read."""
     if not isinstance(message, dict):
-        raise FrameError("no answer of ours")
+        raise FrameError("the answer is not an object")
     said = cast("dict[str, object]", message)
     if "unavailable" in said:
         raise ReadersUnavailable(str(said["unavailable"]))

@@ -2,11 +2,10 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from socket import socket
 from typing import Any, cast
 
-from anyio import Event, Semaphore, create_task_group, current_time, fail_after, wait_readable
+from anyio import Event, Semaphore, create_task_group, current_time, fail_after, sleep, wait_readable
 
 from muniment.errors import ReadersUnavailable
 from muniment.language.readers.frames import FrameError, encode, is_own_user, receive, send
@@ -16,6 +15,8 @@ log = logging.getLogger("muniment.language")
 
 # Seconds that a caller has for its request, and to take the answer; and that calls in progress have at the end.
 _CALLER_SECONDS, GRACE = 10.0, 10.0
+# Seconds until a call is taken again after no file could be opened for it.
+_PAUSE = 0.1
 
 
 async def serve_readers(readers: Readers | BrokenReaders | None, listening: socket, ending: Event) -> None:
@@ -31,9 +32,15 @@ async def serve_readers(readers: Readers | BrokenReaders | None, listening: sock
             async def take() -> None:
                 while True:
                     await wait_readable(listening)
-                    with suppress(BlockingIOError, ConnectionError):
+                    try:
                         connection, _ = listening.accept()
-                        answering.start_soon(server.answer, connection)
+                    except (BlockingIOError, ConnectionError):
+                        continue
+                    except OSError:
+                        # No more files can be opened just now: the call waits.
+                        await sleep(_PAUSE)
+                        continue
+                    answering.start_soon(server.answer, connection)
 
             taking.start_soon(take)
             await ending.wait()
@@ -73,7 +80,7 @@ class _Server:
 
     async def _read(self, request: Any) -> dict[str, Any]:
         if self._readers is None:
-            raise FrameError("there is nobody to read it")
+            raise FrameError("this process has no readers")
         reader, items = _checked(request)
         reading: dict[str, Callable[[Any], Awaitable[Sequence[Any]]]] = {
             PAIRS: self._readers.read_pairs,

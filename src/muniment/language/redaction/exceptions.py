@@ -51,8 +51,12 @@ class Exceptions:
 
 
 def _is_a_name(local: str) -> bool:
-    """Say whether the part before the `@` is a name: it begins with a letter and holds no long number."""
-    return local[:1].isalpha() and sum(map(str.isdigit, local)) < _NUMBER
+    """Say whether the part before the `@` is a name: it begins with a letter, without a long number or other address.
+
+    `jane_mail.example#EXT#` and `bounce+jane=mail.example` are addresses of somebody elsewhere.
+    """
+    plain = all(letter.isalnum() or letter in "._-+" for letter in local)
+    return plain and local[:1].isalpha() and sum(map(str.isdigit, local)) < _NUMBER
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
