@@ -26,6 +26,9 @@ TAGS = {
     "elmstreet": "B-ADDRESS",
     "774921": "B-PHONE",
     "insulin": "HEALTH-self",
+    "xylosis": "HEALTH-self",
+    "zymosis": "HEALTH-other",
+    "timmy": "CHILD-other",
 }
 NAMES = """
 policy_layer:
@@ -156,6 +159,25 @@ def test_a_number_that_only_the_tagger_finds_is_masked_behind_a_word_that_announ
         assert said(fabric, people, text, subject="customer:c_1").candidate.text == masked
 
 
+@pytest.mark.rule("RED-5", "RED-2")
+def test_a_number_of_the_companys_own_that_the_tagger_finds_stays_too(reading: Opened, people: People) -> None:
+    hotline = "policy_layer: {guardrails: {redaction_exceptions: {phone: ['+1 774 921 0000']}}}\n"
+    # The tagger finds the first digits of the hotline: a part of what the pack names.
+    text = "Call 774921 0000 after six."
+    with reading(hotline) as fabric:
+        kept = said(fabric, people, text).candidate
+    assert (kept.text, kept.redactions, kept.exceptions) == (text, {}, {"phone": 1})
+    assert (kept.classification, gate(kept, "redaction")) == ("INTERNAL", "excepted phone 1")
+
+
+@pytest.mark.rule("RED-5", "RED-2")
+def test_without_the_exception_that_number_is_masked(reading: Opened, people: People) -> None:
+    with reading() as fabric:
+        grant(fabric, people)
+        masked = said(fabric, people, "Call 774921 0000 after six.", subject="customer:c_1").candidate
+    assert (masked.text, masked.exceptions) == ("Call [PHONE] after six.", {})
+
+
 @pytest.mark.rule("CAN-13")
 def test_a_special_category_raises_the_label_to_the_lowest_sensitive_one(reading: Opened, people: People) -> None:
     with reading() as fabric:
@@ -176,3 +198,61 @@ def test_redacting_again_after_an_edit_changes_nothing_that_is_masked(reading: O
         edited = fabric.queue.edit(people.reviewer, first.proposal_id, text="Today I met [PERSON].", note="wording")
         assert isinstance(edited, Proposal)
         assert fabric.queue.get(people.reviewer, edited.proposal_id).candidate.text == "Today I met [PERSON]."
+
+
+# ---- of whom a special category is said ----
+
+OWN: dict[str, Any] = {"write_class": "statement", "kind": "message"}
+
+
+@pytest.mark.rule("CAN-16")
+def test_a_person_in_the_grammar_counts_although_the_tagger_takes_it_for_the_speakers_own(
+    reading: Opened, people: People
+) -> None:
+    with reading() as fabric:
+        fabric.consent.grant(people.officer, subject="user:joanna", **CONSENT)
+        for text in ("My sister has xylosis", "Tom Miller has xylosis", "Meine Schwester hat xylosis"):
+            assert refused(fabric, people.run("joanna"), **OWN, text=text).reason == "third_party"
+        own = proposed(fabric, people.run("joanna"), **OWN, text="I have xylosis")
+    assert not own.third_party
+    assert gate(own.candidate, "classification") == "special_category PII, HEALTH 1.00 of 0.50"
+
+
+@pytest.mark.rule("CAN-16")
+def test_a_note_about_a_relative_is_refused_although_only_the_tagger_knows_the_category(
+    reading: Opened, people: People
+) -> None:
+    note: dict[str, Any] = {"write_class": "statement", "subject": "customer:c_1"}
+    with reading() as fabric:
+        grant(fabric, people)
+        for text in ("His wife has xylosis", "The customer's brother has zymosis"):
+            assert refused(fabric, people.run("u_7"), **note, text=text).reason == "third_party"
+        assert proposed(fabric, people.run("u_7"), **note, text="The customer has xylosis").third_party
+
+
+@pytest.mark.rule("CAN-16")
+def test_the_tagger_says_it_of_somebody_else_where_the_grammar_is_not_clear(reading: Opened, people: People) -> None:
+    with reading() as fabric:
+        fabric.consent.grant(people.officer, subject="user:joanna", **CONSENT)
+        for text in ("tom has zymosis", "zymosis since June", "I looked after a zymosis case"):
+            assert refused(fabric, people.run("joanna"), **OWN, text=text).reason == "third_party"
+        for text in ("I have zymosis", "My zymosis is back"):
+            assert not proposed(fabric, people.run("joanna"), **OWN, text=text).third_party
+
+
+@pytest.mark.rule("CAN-13", "CAN-16")
+def test_a_named_child_raises_the_label_and_takes_the_consent_of_who_speaks_for_it(
+    reading: Opened, people: People
+) -> None:
+    with reading() as fabric:
+        fabric.consent.grant(people.officer, subject="user:joanna", **CONSENT)
+        item = proposed(fabric, people.run("joanna"), **OWN, text="Our little timmy likes trains")
+    assert (item.third_party, item.candidate.classification) == (False, "PII")
+
+
+@pytest.mark.rule("CAN-13", "RED-2")
+def test_a_masked_name_is_somebody_else(reading: Opened, people: People) -> None:
+    with reading(NAMES) as fabric:
+        fabric.consent.grant(people.officer, subject="user:joanna", **CONSENT)
+        no = refused(fabric, people.run("joanna"), **OWN, text="Jane Doe is Muslim")
+    assert no.reason == "third_party"

@@ -110,6 +110,15 @@ def test_questions_greetings_and_other_subjects_are_not_read(judging: Opened, pe
 
 
 @pytest.mark.rule("CTR-2")
+def test_long_texts_that_share_hardly_a_word_are_not_read(judging: Opened, people: People) -> None:
+    one = "The weekly paintings of my kids at the beach had such kind words from all our friends that we framed them."
+    other = "My charity race with friends from work went well, and the monthly training in the hills is going on."
+    with judging() as fabric:
+        remembered(fabric, people, one)
+        assert propose(fabric, people, other).contradiction_check.contradicted == ()
+
+
+@pytest.mark.rule("CTR-2")
 def test_texts_about_two_subjects_are_not_read(judging: Opened, people: People) -> None:
     with judging() as fabric:
         remembered(fabric, people, "The newsletter is wanted weekly.", subject="customer:c_1")

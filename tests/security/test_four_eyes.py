@@ -176,28 +176,6 @@ def test_a_memory_cannot_hold_for_another_time_than_its_candidate(durable: Forge
         durable.try_it(verdict_by="boris", approver="boris", **{column: "2026-01-05T09:00:00Z"})
 
 
-@pytest.mark.rule("PRO-2")
-def test_what_is_said_about_somebody_else_is_promoted_by_a_person_for_one_user_if_its_candidate_says_so(
-    fabric: Fabric, people: People, as_role: Connect
-) -> None:
-    proposal = proposed(fabric, people.run(), entity="customer:c", predicate="p", value="v")
-    plain = Forger(as_role("writer"), people.tenant_id, proposal)
-    by_boris: dict[str, Any] = {"verdict_by": "boris", "approver": "boris"}
-    by_policy: dict[str, Any] = {
-        "verdict_by": "auto",
-        "by_kind": "system",
-        "approver": "auto",
-        "approver_kind": "system",
-    }
-    plain.try_it(**by_boris)
-    plain.try_it(**by_policy)
-    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="facts"):
-        plain.try_it(**by_boris, third_party=True)
-    for wrong in ({**by_policy}, {**by_boris, "user_id": ""}):
-        with pytest.raises(psycopg.errors.CheckViolation, match="memories_third_party"):
-            plain.try_it(**wrong, third_party=True)
-
-
 @pytest.mark.rule("PRO-2", "PAC-9")
 def test_a_memory_cannot_name_another_pack_than_its_verdict(durable: Forger, fabric: Fabric, people: People) -> None:
     with pytest.raises(psycopg.errors.ForeignKeyViolation):

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from muniment.candidates.ontology import misfit, renamed, resolved
 from muniment.candidates.readings import GuardReading, texts_of
 from muniment.candidates.rules import matching_flags, strings
+from muniment.candidates.special import SpecialReading, read_special, refusal_of
+from muniment.capture.rules import class_of_source
 from muniment.consent import rules as consents_policy
 from muniment.contradictions.rules import Comparison, may_be_about_one, normal
 from muniment.language.assertion import relate
@@ -100,22 +102,30 @@ def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
 
 
 def redaction(candidate: Candidate, known: Circumstances) -> GateResult:
-    """Mask what the pack's rules find in every field with text, and count it; this may raise the label."""
+    """Mask what the pack's rules find in every field with text, and count it; this may raise the label.
+
+    Values that the pack excepts stay, raise nothing, and are counted apart (RED-5).
+    """
     redactor = redactor_of(known.pack)
     redacted = redactor.candidate(candidate, known.tags)
-    scores = known.tags.scores(texts_of(candidate), redactor.detectors) if known.tags is not None else {}
+    scores = redactor.tag_scores(known.tags, texts_of(candidate)) if known.tags is not None else {}
     candidate = _near_threshold(candidate, near=known.tags is not None and known.tags.near(scores))
     counts, label = dict(sorted(redacted.counts.items())), candidate.classification
+    excepted = dict(sorted(redacted.excepted.items()))
+    if excepted != candidate.exceptions:
+        candidate = candidate.model_copy(update={"exceptions": excepted})
     # What an earlier pass masked still counts for the label.
     if redacted.label is not None and known.pack.rank(redacted.label) > known.pack.rank(label):
         label = redacted.label
+    stays = [f"{kind} {count}" for kind, count in excepted.items()]
     if not counts and label == candidate.classification:
-        return candidate, passing("nothing_found")
+        return candidate, passing("excepted", ", ".join(stays)) if stays else passing("nothing_found")
     masked = redacted.content.model_copy(
-        update={"redactions": counts, "classification": label, "flags": candidate.flags}
+        update={"redactions": counts, "exceptions": excepted, "classification": label, "flags": candidate.flags}
     )
     found = [f"{kind} {count}" for kind, count in counts.items()]
-    return masked, passing("masked", ", ".join([*found, *_scores(known, scores)]))
+    apart = [f"excepted {one}" for one in stays]
+    return masked, passing("masked", ", ".join([*found, *apart, *_scores(known, scores)]))
 
 
 def _near_threshold(candidate: Candidate, *, near: bool) -> Candidate:
@@ -151,13 +161,30 @@ def classification(candidate: Candidate, known: Circumstances) -> GateResult:
 
 
 def _special_categories(candidate: Candidate, known: Circumstances) -> tuple[Candidate, list[str]]:
-    """Raise the label to the lowest sensitive one where the tagger finds a special category (CAN-13)."""
-    if known.tags is None or not (found := known.tags.categories(texts_of(candidate))):
-        return candidate, []
-    least = next(iter(known.pack.sensitive_labels), None)
-    if least is not None and known.pack.rank(least) > known.pack.rank(candidate.classification):
-        candidate = candidate.model_copy(update={"classification": least})
-    return candidate, _scores(known, found)
+    """Raise the label to the lowest sensitive one where a special category is found, and mark third parties.
+
+    The mark only rises, as the label does: a fact that was one about a third party stays so, however it is reworded
+    (CAN-13, CAN-16).
+    """
+    pack = known.pack
+    found = read_special(candidate, pack, known.kind, known.vouched, known.tags)
+    changed: dict[str, Any] = {}
+    least = next(iter(pack.sensitive_labels), None) if found.categories else None
+    if least is not None and pack.rank(least) > pack.rank(candidate.classification):
+        changed["classification"] = least
+    if not candidate.third_party and found.is_third_party(class_of_source(candidate.source, known.vouched)):
+        changed["third_party"] = True
+    candidate = candidate.model_copy(update=changed) if changed else candidate
+    return candidate, [*_special_details(found, known), *(["third_party"] if candidate.third_party else [])]
+
+
+def _special_details(found: SpecialReading, known: Circumstances) -> Iterator[str]:
+    """Yield each category with the tagger's score and threshold; what only rules find has none."""
+    for category, score in sorted(found.categories.items()):
+        if score is None or known.tags is None:
+            yield category
+        else:
+            yield f"{category} {score:.2f} of {known.tags.threshold_of(category):.2f}"
 
 
 def _flagged(candidate: Candidate, pack: Pack) -> tuple[Candidate, bool]:
@@ -176,9 +203,11 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
     """Refuse a sensitive fact without a live consent of its subject, except evidence links (CON-2, CON-6).
 
     A consent under another name of the subject counts too. The fact is then kept under that name: consent and subject
-    stay together, and revoking the one reaches the other.
+    stay together, and revoking the one reaches the other. What is said of a third party needs the consent of that
+    person, who has to be the subject, and a user in whose runs alone it can be seen (CAN-16).
     """
-    if not known.pack.is_sensitive(candidate.classification):
+    third_party = candidate.third_party
+    if not third_party and not known.pack.is_sensitive(candidate.classification):
         return candidate, passing("not_required", candidate.classification)
     if candidate.write_class == "evidence_link":
         return candidate, passing("not_required", "evidence_link")
@@ -186,12 +215,20 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
         return candidate, refusing("anonymous_subject", candidate.classification)
     if _another_of_its_kind(candidate.entity, candidate.subject):
         return candidate, refusing("subject_is_not_the_entity", candidate.classification)
+    if third_party and (why := _third_party_refusal(candidate, known)) is not None:
+        return candidate, refusing(why, candidate.classification)
     own = [one for one in known.consents if one.subject == candidate.subject]
     matched = _covering(own, candidate, known) or _covering(known.consents, candidate, known)
     if matched is None:
         return candidate, refusing("consent_missing", candidate.classification)
+    if third_party and candidate.scope.user_id is None:
+        return candidate, refusing("third_party_without_user", candidate.classification)
     rests = {"consent_id": matched.consent_id, "subject": matched.subject}
     return candidate.model_copy(update=rests), passing("consent", matched.consent_id)
+
+
+def _third_party_refusal(candidate: Candidate, known: Circumstances) -> str | None:
+    return refusal_of(candidate, known.pack, known.kind, known.vouched, known.tags)
 
 
 def _covering(consents: Sequence[Consent], candidate: Candidate, known: Circumstances) -> Consent | None:

@@ -22,6 +22,7 @@ from muniment.contradictions.store import EmbeddedCandidate, TextComparer
 from muniment.database import locks
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Transaction
+from muniment.language.redaction.tags import TaggedTexts
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture
 from muniment.model.fields import WriteClass
@@ -33,11 +34,12 @@ from muniment.tracing import with_span
 
 @dataclass(frozen=True)
 class Screened:
-    """A draft that passed the first gates, with the vector of its redacted text."""
+    """A draft that passed the first gates, with the vector of its redacted text and what the trained readers found."""
 
     draft: Draft
     embedded: EmbeddedCandidate
     guard: GuardReading | None = None
+    tags: TaggedTexts | None = None
 
 
 async def screen(
@@ -55,7 +57,9 @@ async def screen(
     readers = comparer.readers
     tags = await read_tags(readers, [one.candidate for one in drafts], pack) if readers is not None else None
     for draft in drafts:
-        known = Circumstances(pack, now, draft.capture.kind, draft.capture.decision_key, tags=tags)
+        capture = draft.capture
+        vouched = vouched_for_extractor(capture, draft.candidate.extractor)
+        known = Circumstances(pack, now, capture.kind, capture.decision_key, vouched=vouched, tags=tags)
         passage = pass_gates(draft.candidate, known, FIRST_GATES)
         if passage.refused_by is None:
             passed.append(replace(draft, candidate=passage.candidate))
@@ -64,7 +68,7 @@ async def screen(
     drafted = [draft.candidate for draft in passed]
     embedded = await comparer.embed(drafted)
     guards = await read_guard(readers, drafted, pack) if readers is not None else [None] * len(passed)
-    return [Screened(*one) for one in zip(passed, embedded, guards, strict=True)], refused
+    return [Screened(*one, tags) for one in zip(passed, embedded, guards, strict=True)], refused
 
 
 async def pass_last_gates(
@@ -112,6 +116,7 @@ async def _last_passages(
             tuple(rejection for rejection in before if counts(draft, rejection)),
             comparer.by,
             vouched_for_extractor(capture, candidate.extractor),
+            tags=one.tags,
             guard=one.guard,
         )
         passage = pass_gates(candidate, known, LAST_GATES)

@@ -258,12 +258,19 @@ class Draft:
     capture: Capture
     ordinal: int = 0
     prior_editors: tuple[str, ...] = ()
+    # Of an edit: the user that the edited candidate is confined to.
+    prior_confined_to: str = ""
     reopens: str | None = None
     audits: str | None = None
     stated: bytes | None = None
     consolidation: int = 1
     # The same with the other names that the pack gives to the entity or the predicate.
     stated_before: tuple[bytes, ...] = ()
+
+
+def confined_to(candidate: Candidate) -> str:
+    """Return the user in whose runs alone a fact about a third party may be seen (CAN-16); empty for any other fact."""
+    return candidate.scope.user_id or "" if candidate.third_party else ""
 
 
 # A draft that a gate refused: which gate, and why.
@@ -404,6 +411,7 @@ def reset_candidate(old: Candidate, candidate_id: str, capture: Capture, pack: P
         "consent_id": None,
         "gates": (),
         "redactions": {},
+        "exceptions": {},
     }
     return old.model_copy(update=start | changed)
 

@@ -16,6 +16,7 @@ from muniment.candidates.rules import (
     Point,
     Refused,
     calibrated,
+    confined_to,
     dump_points,
     hashed_name,
     load_points,
@@ -42,7 +43,7 @@ from muniment.review.store import Loaded
 _COPIED = (
     *("candidate_id", "capture_id", "author", "source", "entity", "predicate", "classification", "subject"),
     *("raw_confidence", "confidence", "trust", "consent_id", "extractor", "calibration", "corrects", "edits", "editor"),
-    *("valid_from", "valid_until", "language"),
+    *("valid_from", "valid_until", "third_party", "language"),
 )
 _OF_SCOPE = ("user_id", "session_id", "workflow_id", "intent_id")
 _NO_REDACTIONS = Jsonb({})
@@ -81,9 +82,13 @@ async def redraft(
         if audits is not None:
             drafts.append(Draft(candidate, capture, ordinal, audits=audits[proposal_id]))
         else:
-            prior_editors = tuple(one.row["prior_editors"] or ())
-            drafts.append(Draft(candidate, capture, ordinal, prior_editors, proposal_id))
+            drafts.append(Draft(candidate, capture, ordinal, *prior_of(one.row), reopens=proposal_id))
     return drafts
+
+
+def prior_of(row: Row) -> tuple[tuple[str, ...], str]:
+    """Return who edited the candidate before, and the user that it was confined to, from the row of an edit."""
+    return tuple(row["prior_editors"] or ()), row["prior_confined_to"]
 
 
 async def insert_candidates(tx: Transaction, vault: Vault, drafts: Sequence[Draft]) -> None:
@@ -151,8 +156,11 @@ def _columns(drafts: Sequence[Draft], keys: dict[str, SubjectKey], numbers: Sequ
         "ordinal": [draft.ordinal for draft in drafts],
         "gates": [_gates(tuple((one.gate, one.reason, one.detail) for one in fact.gates)) for fact in facts],
         "redactions": [Jsonb(fact.redactions) if fact.redactions else _NO_REDACTIONS for fact in facts],
+        "exceptions": [Jsonb(fact.exceptions) if fact.exceptions else None for fact in facts],
         "prior_editors": [list(draft.prior_editors) if draft.candidate.edits is not None else None for draft in drafts],
         "editors": editors,
+        "confined_to": [confined_to(fact) for fact in facts],
+        "prior_confined_to": [draft.prior_confined_to for draft in drafts],
         "consolidation": [draft.consolidation for draft in drafts],
         "fact": [
             _fact_digest(keys[holder], draft.candidate.capture_id, draft.stated, number)

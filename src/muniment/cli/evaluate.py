@@ -14,6 +14,7 @@ from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command, group
 from muniment.cli.options import RUN, WHERE, flag
 from muniment.cli.output import Progress, Screen, draw_figures, format_figure, joined
+from muniment.errors import ReadersUnavailable
 from muniment.evaluation.parts import Part, select_part
 from muniment.evaluation.records import Record, read_records
 
@@ -77,9 +78,12 @@ def _show_with_and_without(
 ) -> None:
     """Show the figures of the rules and, where they are installed, those with the trained readers."""
     # Imported here: it loads the embedders, which other commands of this module do without.
+    from muniment.language.readers import BrokenReaders
     from muniment.settings import installed_readers
 
     readers = installed_readers()
+    if isinstance(readers, BrokenReaders):
+        raise ReadersUnavailable(f"{readers.problem}; MUNIMENT_READERS=off measures the rules alone")
     with call.progress(f"evaluating {name}", total) as steps:
         result = figures(steps, None)
         if readers is not None:

@@ -148,6 +148,7 @@ COMMANDS: Mapping[str, Plain] = {
                         "approval_mode",
                         "operator_source",
                         "user_correction",
+                        "third_party",
                         "compliance_flag",
                         "sensitive",
                         "durable",

@@ -58,9 +58,10 @@ def approve(
     """Approve proposals and promote them.
 
     What is durable or sensitive needs another person than its author. Of several proposals only ordinary ones are
-    approved: not sensitive, not high risk, not low in trust, without a contradiction, not assigned to somebody else.
-    The others are left, with the reasons. A proposal that cannot be approved does not stop the others. Ends with 1 if
-    one could not be approved, with 3 if one was not promoted because it repeats or contradicts a memory.
+    approved: not sensitive, not about a third party, not high risk, not low in trust, without a contradiction, not
+    assigned to somebody else. The others are left, with the reasons. A proposal that cannot be approved does not stop
+    the others. Ends with 1 if one could not be approved, with 3 if one was not promoted because it repeats or
+    contradicts a memory.
     """
     # Approved twice, a proposal would look changed by somebody else.
     ids = list(dict.fromkeys(proposal_ids))

@@ -189,10 +189,10 @@ class AsyncQueueClient(ClientGroup):
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
 
-        A proposal is ordinary if it is not sensitive, not high risk, not low in trust, contradicts nothing and is not
-        assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every
-        reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded with the verdict.
-        One that cannot be approved (`error`: what `approve` would raise) stops no other.
+        A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust,
+        contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`,
+        and `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is
+        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise) stops no other.
         """
         return await self._send(
             asker,

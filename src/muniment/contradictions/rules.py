@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from muniment.candidates.ontology import resolved
 from muniment.candidates.rules import compared_as, intent_under, lasts_as_long
-from muniment.language.assertion import Judge, Judgement, relate, repeats_words, same_subject
+from muniment.language.assertion import Judge, Judgement, may_conflict, relate, repeats_words, same_subject
 from muniment.language.instructions import visible_text
 from muniment.language.readers import PairScores
 from muniment.model.candidate import Candidate, Scope
@@ -119,8 +119,8 @@ def pairs_to_read(
 ) -> list[Neighbour]:
     """Return the neighbours that the trained judge reads: all at or above the threshold, then the nearest below it.
 
-    Those below are read down to the pack's similarity, until its number of pairs have been read. What has the same
-    words, or cannot have the same subject, is left out first.
+    Those below are read down to the pack's similarity, until its number of pairs have been read. What cannot have the
+    same subject is left out first; below the threshold also what shares too few words to be about one thing.
     """
     policy, least = pack.memory_layer.contradiction.judge, by.thresholds.similarity
     found = [
@@ -138,7 +138,9 @@ def _may_conflict(candidate: Candidate, tier: Tier, neighbour: Neighbour, by: Co
         return False
     if candidate.on_key and memory.entity is not None and memory.predicate is not None:
         return False
-    return same_subject(visible_text(candidate.text), visible_text(memory.text))
+    ours, theirs = visible_text(candidate.text), visible_text(memory.text)
+    above = neighbour.similarity >= by.thresholds.similarity
+    return same_subject(ours, theirs) and (above or may_conflict(ours, theirs, neighbour.similarity))
 
 
 def _trusts_judge(pack: Pack) -> bool:

@@ -94,7 +94,7 @@ alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.v
   nullif(alias.expires_at, 'infinity') AS ends_at, alias.class, alias.entity, alias.predicate, alias.classification, alias.sensitive, alias.tier, alias.priority,
   alias.confidence, alias.trust, alias.holder, alias.subject, alias.user_id, alias.session_id, alias.workflow_id, alias.intent_id, alias.qualifiers, alias.decision_key,
   alias.consent_id, alias.pack, alias.ontology_version, alias.kind, alias.origin, alias.vouched, alias.source, alias.author, alias.editors, alias.approver, alias.captured_at,
-  alias.observed_at, alias.valid_from, alias.valid_until, b.content, s.wrapped_key, s.key_version, {required alias}
+  alias.observed_at, alias.valid_from, alias.valid_until, alias.third_party, b.content, s.wrapped_key, s.key_version, {required alias}
 
 -- name: required
 -- The qualifiers that a run must have to see the memory, one object for each contradiction resolved that way.
@@ -104,7 +104,8 @@ alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.v
 -- The columns of a candidate.
 alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.author, alias.source, alias.class, alias.entity, alias.predicate, alias.classification,
   alias.holder, alias.subject, alias.user_id, alias.session_id, alias.workflow_id, alias.intent_id, alias.qualifiers, alias.raw_confidence, alias.confidence,
-  alias.trust, alias.consent_id, alias.extractor, alias.claimed_by, alias.calibration, alias.flags, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.valid_from, alias.valid_until, alias.language, alias.content
+  alias.trust, alias.consent_id, alias.extractor, alias.claimed_by, alias.calibration, alias.flags, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.exceptions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.valid_from, alias.valid_until, alias.third_party,
+  alias.language, alias.prior_confined_to, alias.content
 
 -- name: wanted
 -- What a recall is narrowed to. It is applied after the filters, so that it never removes one side of a conflict.

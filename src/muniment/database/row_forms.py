@@ -120,10 +120,12 @@ FORMS: tuple[Form, ...] = (
         " user_id session_id workflow_id intent_id qualifiers:json raw_confidence:float confidence:float trust:float"
         " consent_id extractor ordinal:int edits editor prior_editors:texts editors:texts gates:json redactions:json"
         " corrects claimed_by calibration flags:texts consolidation:int fact:bytes valid_from:time@2"
-        " valid_until:time@2 third_party:bool@2 language@3",
+        " valid_until:time@2 third_party:bool@2 language@3 exceptions:json@4",
         loses="content:bytes",
         outside={"live_capture_id": "cleared when the capture moves to an archive", "facts": _GENERATED,
-                 "fingerprint": "derived from the content, which an erasure takes it with"},
+                 "fingerprint": "derived from the content, which an erasure takes it with",
+                 "confined_to": "follows from third_party and user_id, by a check",
+                 "prior_confined_to": "that of the candidate in edits, by foreign key"},
         defaults={"third_party": False}),
     Form("refusals", "capture_id consolidation:int extractor ordinal:int",
         "seq:int gate reason at:time rejection language@2"),

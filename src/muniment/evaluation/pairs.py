@@ -11,10 +11,10 @@ from muniment.contradictions.rules import Comparison, judged_relation
 from muniment.contradictions.store import judge_thresholds
 from muniment.evaluation.records import invalid_record, required
 from muniment.evaluation.scoring import figures_by_set
-from muniment.language.assertion import Relation, judge, relate, same_subject
+from muniment.language.assertion import Relation, judge, may_conflict, relate, same_subject
 from muniment.language.embedding import builtin_embedder
 from muniment.language.readers import PairScores, Readers
-from muniment.pack import builtin_pack
+from muniment.pack import Thresholds, builtin_pack
 
 _BATCH = 512
 
@@ -85,7 +85,9 @@ def read_pairs(records: Iterable[Mapping[str, Any]], readers: Readers | None) ->
         similarities: list[float] = (vectors[: len(batch)] * vectors[len(batch) :]).sum(axis=1).tolist()
         pairs = [_Pair(record["a"], record["b"], near) for record, near in zip(batch, similarities, strict=True)]
         verdicts: list[Relation] = [relate(*pair, thresholds).verdict for pair in pairs]
-        asked = [pair for pair, verdict in zip(pairs, verdicts, strict=True) if _is_asked(pair, verdict, least)]
+        asked = [
+            pair for pair, verdict in zip(pairs, verdicts, strict=True) if _is_asked(pair, verdict, least, thresholds)
+        ]
         scores = _judged(asked, readers) if readers is not None else {}
         share = (perf_counter() - started) / len(batch)
         for record, pair, verdict in zip(batch, pairs, verdicts, strict=True):
@@ -98,9 +100,11 @@ class _Pair(NamedTuple):
     similarity: float
 
 
-def _is_asked(pair: _Pair, verdict: Relation, least: float) -> bool:
-    """Whether the judge reads a pair, as at the gate: near enough, and no two subjects by the rules."""
-    return verdict == "different" and pair.similarity >= least and same_subject(pair.a, pair.b)
+def _is_asked(pair: _Pair, verdict: Relation, least: float, thresholds: Thresholds) -> bool:
+    """Whether the judge reads a pair, as at the gate: near enough, no two subjects by the rules, enough in common."""
+    if verdict != "different" or pair.similarity < least or not same_subject(pair.a, pair.b):
+        return False
+    return pair.similarity >= thresholds.similarity or may_conflict(*pair)
 
 
 def _judged(pairs: Sequence[_Pair], readers: Readers) -> dict[_Pair, PairScores]:

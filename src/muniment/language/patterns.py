@@ -94,15 +94,11 @@ class PatternFile:
     """
 
     def __init__(self, package: str, file: str) -> None:
-        sections = read_sections(package, file, joint="\n")
-        parts = {name: either(words) for name, words in named_lines(sections.pop("words", []))}
-        parts |= {name: _unbroken(part) for name, part in named_lines(sections.pop("parts", []))}
         self._patterns = [
-            (name, Pattern(fill_parts(_unbroken(source), parts), case_sensitive=section != "patterns"))
-            for section, lines in sections.items()
-            for name, source in named_lines(lines)
+            (name, Pattern(source, case_sensitive=section != "patterns"))
+            for section, sources in read_patterns(package, file).items()
+            for name, source in sources
         ]
-
         self._by_name = dict(self._patterns)
 
     def __getitem__(self, name: str) -> Pattern:
@@ -111,6 +107,17 @@ class PatternFile:
     def all_of(self, *names: str) -> list[tuple[str, Pattern]]:
         """Return the patterns of these names, each with its name, in the order of the file."""
         return [(name, pattern) for name, pattern in self._patterns if name in names]
+
+
+def read_patterns(package: str, file: str) -> dict[str, list[tuple[str, str]]]:
+    """Return the named patterns of each section of a data file, with its `[words]` and `[parts]` filled in."""
+    sections = read_sections(package, file, joint="\n")
+    parts = {name: either(words) for name, words in named_lines(sections.pop("words", []))}
+    parts |= {name: _unbroken(part) for name, part in named_lines(sections.pop("parts", []))}
+    return {
+        section: [(name, fill_parts(_unbroken(source), parts)) for name, source in named_lines(lines)]
+        for section, lines in sections.items()
+    }
 
 
 def _unbroken(lines: str) -> str:

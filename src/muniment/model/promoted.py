@@ -43,6 +43,10 @@ class PromotionDetails(Artifact):
     confidence: float
     trust: float
     consent_id: str | None = None
+    third_party: bool = Field(
+        default=False,
+        description="it is about somebody else than its speaker in a special category: only its user's runs see it",
+    )
     pack: str
     ontology_version: str
     kind: CaptureKind

@@ -28,8 +28,8 @@ Action = Literal[
 ]  # fmt: skip
 ConsentCheck = Literal["passed", "not_required"]
 HumanReason = Literal[
-    "approval_mode", "operator_source", "user_correction", "compliance_flag", "sensitive", "durable",
-    "low_trust", "low_confidence", "contradiction", "budget", "audit_sample", "returned", "suspended",
+    "approval_mode", "operator_source", "user_correction", "third_party", "compliance_flag", "sensitive",
+    "durable", "low_trust", "low_confidence", "contradiction", "budget", "audit_sample", "returned", "suspended",
     "near_threshold",
 ]  # fmt: skip
 
@@ -103,6 +103,10 @@ class Proposal(Artifact):
     consent_check: ConsentCheck
     contradiction_check: ContradictionCheck
     duplicate_check: str | None = None
+    third_party: bool = Field(
+        default=False,
+        description="it is about somebody else than its speaker in a special category: a person decides (CAN-16)",
+    )
     auto_promote_eligible: bool
     human_reasons: tuple[HumanReason, ...] = ()
     sensitive: bool

@@ -165,7 +165,7 @@ MEASURED: dict[str, Thresholds] = {
 class JudgePolicy(Section):
     """The trained judge of pairs, where the tenant's language version has one; the rules are asked first."""
 
-    similarity: Share = setting(0.15, "Neighbours below the threshold are read too, down to this similarity.")
+    similarity: Share = setting(0.0, "Neighbours below the threshold are read too, down to this similarity.")
     pairs: PositiveCount = setting(
         8, "Of those below the threshold the nearest are read, until so many have been read."
     )

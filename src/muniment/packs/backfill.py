@@ -235,7 +235,7 @@ class _Migration:
             return "contradiction_open"
         if not self.pack.has_label(memory.classification):
             return "unknown_classification"
-        if (memory.sensitive or memory.tier == "durable") and is_among(
+        if (memory.sensitive or memory.third_party or memory.tier == "durable") and is_among(
             self.person.id, (memory.author, *self.row["editors"])
         ):
             return "self_approval"
@@ -253,7 +253,8 @@ class _Migration:
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
         # No claim that counts for the calibration of a source: that was counted when it was first proposed.
-        own = draft.candidate.model_copy(update={"extractor": EXTRACTOR, "claimed_by": ""})
+        unclaimed = {"extractor": EXTRACTOR, "claimed_by": "", "third_party": memory.third_party}
+        own = draft.candidate.model_copy(update=unclaimed)
         intake = await Intake.of(context, tx, pack, [replace(draft, candidate=own)])
         # INVARIANT: all locks come before the tenant's clock, which the capture takes. A consent under another name of
         # the subject may be the one that counts.

@@ -192,7 +192,7 @@ def four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
     """Raise `SelfApproval` if the rules require somebody else to approve (REV-4)."""
     proposal = loaded.proposal
     strict = is_strict(
-        sensitive=pack.is_sensitive(proposal.candidate.classification),
+        sensitive=pack.is_sensitive(proposal.candidate.classification) or proposal.candidate.third_party,
         derived=proposal.tier_derived,
         final=proposal.tier_target,
     )
@@ -248,9 +248,8 @@ async def _draft(context: FabricContext, tx: Transaction, loaded: review.Loaded,
     (candidate_id,) = candidates.new_ids(tx, 1)
     ordinals = await candidates.next_ordinals(tx, [capture.capture_id])
     again = reset_candidate(loaded.proposal.candidate, candidate_id, capture, pack)
-    prior = tuple(loaded.row["prior_editors"] or ())
-    ordinal = ordinals.get(capture.capture_id, 0)
-    return Draft(again, capture, ordinal, prior, loaded.proposal.proposal_id), in_database
+    ordinal, prior = ordinals.get(capture.capture_id, 0), candidates.prior_of(loaded.row)
+    return Draft(again, capture, ordinal, *prior, reopens=loaded.proposal.proposal_id), in_database
 
 
 def _derived_fields(candidate: Candidate, pack: Pack) -> dict[str, Any]:
@@ -276,7 +275,17 @@ def _stored_fields(loaded: review.Loaded) -> dict[str, Any]:
 
 
 def _content(candidate: Candidate) -> dict[str, Any]:
-    names = {"entity", "predicate", "subject", "text", "value", "evidence_refs", "classification", "trust"}
+    names = {
+        "entity",
+        "predicate",
+        "subject",
+        "text",
+        "value",
+        "evidence_refs",
+        "classification",
+        "trust",
+        "third_party",
+    }
     return {name: getattr(candidate, name) for name in names} | {"consent": candidate.consent_id is not None}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.rules import expires_at, tier_for
+from muniment.candidates.rules import confined_to, expires_at, tier_for
 from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering
 from muniment.contradictions import store as contradictions
@@ -41,7 +41,7 @@ from muniment.review.store import Loaded
 
 _BUDGET = "budget"
 # What a memory has of its candidate and of its capture as it is.
-_OF_CANDIDATE = ("candidate_id", "capture_id", "trust", "subject", "source", "author")
+_OF_CANDIDATE = ("candidate_id", "capture_id", "trust", "subject", "source", "author", "third_party")
 # What the rows of a memory and of its filters both have of its candidate and of its scope.
 _IN_BOTH = ("entity", "predicate", "classification", "confidence", "valid_from", "valid_until")
 _OF_SCOPE = ("user_id", "session_id", "workflow_id", "intent_id")
@@ -140,6 +140,8 @@ async def check_promotion(
     for old in replaced:
         if not pack.at_least(candidate.classification, old.classification):
             raise NotPromotable(f"it replaces a memory of label {old.classification} and must have that label at least")
+        if old.third_party and confined_to(candidate) != old.scope.user_id:
+            raise NotPromotable("it replaces a memory about a third party and must be one too, for the same user")
     gone = {memory.memory_id for memory in replaced}
     same = [memory.memory_id for memory in repeated(candidate, tier, compared, pack)]
     return PromotionCheck(
@@ -179,7 +181,7 @@ def check_together(
     for one, near, met in zip(embedded, has_neighbours, _meets_earlier(embedded, comparer), strict=True):
         candidate = one.candidate
         alone = near or met or candidate.write_class == "correction" or candidate.corrects is not None
-        alone = alone or pack.is_sensitive(candidate.classification)
+        alone = alone or candidate.third_party or pack.is_sensitive(candidate.classification)
         checks.append(None if alone else PromotionCheck(None, (), (), None, one))
     return checks
 
@@ -340,7 +342,8 @@ async def _superseded(
 
 
 async def _consent(tx: Transaction, candidate: Candidate, pack: Pack) -> Consent | None:
-    if candidate.write_class == "evidence_link" or not pack.is_sensitive(candidate.classification):
+    needed = candidate.third_party or pack.is_sensitive(candidate.classification)
+    if candidate.write_class == "evidence_link" or not needed:
         return None
     assert candidate.subject is not None, "the consent gate lets no anonymous fact through"
     rows = await tx.rows("consent.of_subjects", subjects=[candidate.subject])

@@ -2,7 +2,7 @@
 
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Intake
-from muniment.candidates.rules import Draft, fact_text, priority_for, reset_candidate, tier_for
+from muniment.candidates.rules import Draft, confined_to, fact_text, priority_for, reset_candidate, tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import may_supersede, repeated
 from muniment.database.storage import Transaction
@@ -52,8 +52,9 @@ async def draft(
     capture = await capture_of(context, tx, loaded, to_edit=True)
     (candidate_id,) = candidates.new_ids(tx, 1)
     ordinals = await candidates.next_ordinals(tx, [capture.capture_id])
-    edited = _edited(editor, loaded.proposal.candidate, pack, changes, capture, candidate_id)
-    return Draft(edited, capture, ordinals[capture.capture_id], loaded.editors)
+    old = loaded.proposal.candidate
+    edited = _edited(editor, old, pack, changes, capture, candidate_id)
+    return Draft(edited, capture, ordinals[capture.capture_id], loaded.editors, confined_to(old))
 
 
 async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id: str, edited: Draft) -> EditCheck:

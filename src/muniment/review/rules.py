@@ -31,6 +31,7 @@ def reasons_for_a_person(
     reasons: dict[HumanReason, bool] = {
         "approval_mode": policy.approval == "human" or policy.auto_promotion is None,
         "operator_source": candidate.source == "operator" or candidate.editor is not None,
+        "third_party": candidate.third_party,
         "sensitive": pack.is_sensitive(candidate.classification),
         "durable": tier == "durable",
         "low_trust": candidate.trust < pack.memory_layer.trust.floor,
@@ -73,15 +74,17 @@ def is_strict(*, sensitive: bool, derived: Tier, final: Tier) -> bool:
 def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: bool = False) -> Decision:
     """Decide whether a proposal may be approved as one of many, with every reason against it.
 
-    Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
-    somebody else. What was found when it entered the queue and what `pack` says now both count; `contradicts` says that
-    a contradiction was found since.
+    Ordinary is what is not sensitive, not about a third party, not high risk, not low in trust, contradicts nothing and
+    is not assigned to somebody else. What was found when it entered the queue and what `pack` says now both count;
+    `contradicts` says that a contradiction was found since.
     """
     candidate = proposal.candidate
     floor = pack.memory_layer.trust.floor
     found: list[Reason] = []
     if proposal.sensitive or pack.is_sensitive(candidate.classification):
         found.append(Reason(code="sensitive", detail=candidate.classification))
+    if candidate.third_party:
+        found.append(Reason(code="third_party", detail=candidate.scope.user_id or ""))
     if proposal.risk == "high" or pack.policy_for(proposal.write_class).risk == "high":
         found.append(Reason(code="high_risk", detail=proposal.write_class))
     if candidate.trust < floor or "low_trust" in proposal.human_reasons:
@@ -97,6 +100,7 @@ def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: b
 # Each reason of `is_ordinary` in words.
 REASON_WORDS = {
     "sensitive": "sensitive",
+    "third_party": "about a third party",
     "high_risk": "high risk",
     "low_trust": "low in trust",
     "contradiction": "contradicts a memory",

@@ -110,6 +110,7 @@ def _cards(counts: QueueCounts) -> list[tuple[str, int, str, str]]:
 
 def _may_approve(principal: Principal, proposal: Proposal) -> bool:
     """Whether to offer approval by the four-eyes rule, as far as a list knows it (REV-4); the fabric decides."""
-    strict = is_strict(sensitive=proposal.sensitive, derived=proposal.tier_derived, final=proposal.tier_target)
+    sensitive = proposal.sensitive or proposal.third_party
+    strict = is_strict(sensitive=sensitive, derived=proposal.tier_derived, final=proposal.tier_target)
     editors = (proposal.candidate.editor,) if proposal.candidate.editor is not None else ()
     return may_approve(principal, proposal.candidate, editors, strict=strict).passed

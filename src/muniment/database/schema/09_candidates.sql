@@ -92,7 +92,7 @@ CREATE TABLE calibrations (
 );
 
 -- Which version of the language package reads a tenant's texts, from a number on (CAN-15); the latest row holds. A tenant
--- without a row is read by the rules alone.
+-- without a row is from before versions were recorded, and of the first rules.
 CREATE TABLE language_versions (
   tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   seq        bigint NOT NULL,
@@ -111,12 +111,14 @@ CREATE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL S
 -- What a capture states, once it passed the gates. `content` (value, text, evidence refs) is sealed under the key of `holder`.
 -- The author is the capture's by foreign key while the capture is in the database (`live_capture_id`; archiving sets it to
 -- null, a new row cannot). Each edit carries all editors before it and adds its own. `gates` (pairs of a gate and the reason
--- why it passed) and `redactions` say what the candidate went through and how often which kind was masked; `corrects` is the memory it corrects; `claimed_by` is whose
+-- why it passed) and `redactions` say what the candidate went through and how often which kind was masked,
+-- `exceptions` how often it was found and left (null: never); `corrects` is the memory it corrects; `claimed_by` is whose
 -- word its confidence is, `calibration` what that was measured by, `flags` what an extractor wants a person to know.
 -- `fact` is a digest of what it stated before the gates changed anything, under the key of its holder: a fact is proposed
 -- once from a capture, however often that is consolidated. Null for edits and copies.
 -- `valid_from` and `valid_until` say when it holds in the world (REC-14). `third_party`: it says something of a special category
--- about somebody other than its speaker (CAN-16). `fingerprint` is a hash of what it asserts and of its scope under the tenant's
+-- about somebody other than its speaker (CAN-16), and is for the runs of one user alone, `confined_to`; an edit carries that of
+-- the candidate it edits (`prior_confined_to`) and keeps it. `fingerprint` is a hash of what it asserts and of its scope under the tenant's
 -- key, by which proposals that say the same are found (REV-11); an erasure takes it with the content. `language` is the
 -- version of the language package that read it (CAN-15).
 CREATE TABLE candidates (
@@ -170,16 +172,22 @@ CREATE TABLE candidates (
     || coalesce(qualifiers::text, '') || chr(31) || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
     || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, '') || chr(31) || third_party::text)) STORED,
   language        text COLLATE "C",
+  confined_to       text COLLATE "C" NOT NULL DEFAULT '',
+  prior_confined_to text COLLATE "C" NOT NULL DEFAULT '',
+  exceptions      jsonb,
   PRIMARY KEY (tenant_id, candidate_id),
   UNIQUE (tenant_id, candidate_id, author, editors, facts),
-  UNIQUE (tenant_id, candidate_id, editors),
+  CONSTRAINT candidates_to_edit UNIQUE (tenant_id, candidate_id, editors, confined_to),
   CONSTRAINT candidates_one_of_a_consolidation UNIQUE (tenant_id, capture_id, consolidation, extractor, ordinal),
   FOREIGN KEY (tenant_id, calibration) REFERENCES calibrations (tenant_id, calibration_id),
   CHECK ((edits IS NULL) = (editor IS NULL) AND (edits IS NULL) = (prior_editors IS NULL)),
   CHECK (cardinality(editors) <= 8),
   CHECK (editors = CASE WHEN edits IS NULL THEN '{}'::text[] ELSE prior_editors || editor END),
   CONSTRAINT candidates_valid CHECK (valid_from < valid_until),
-  CONSTRAINT candidates_fingerprint CHECK (length(fingerprint) = 16)
+  CONSTRAINT candidates_fingerprint CHECK (length(fingerprint) = 16),
+  CONSTRAINT candidates_third_party CHECK (confined_to = CASE WHEN third_party THEN coalesce(user_id, '') ELSE '' END
+    AND (NOT third_party OR (confined_to <> '' AND subject IS NOT NULL AND consent_id IS NOT NULL))),
+  CONSTRAINT candidates_stay_confined CHECK (prior_confined_to = '' OR (edits IS NOT NULL AND prior_confined_to = confined_to))
 ) PARTITION BY HASH (tenant_id);
 -- By which a capture that leaves lets go of its candidates.
 CREATE INDEX candidates_by_live_capture ON candidates (tenant_id, live_capture_id) WHERE live_capture_id IS NOT NULL;
@@ -187,7 +195,8 @@ CREATE UNIQUE INDEX candidates_one_fact ON candidates (tenant_id, fact) WHERE fa
 SELECT divide_by_tenant('candidates', 'content', 'fact', 'fingerprint');
 SELECT key_between_partitions('candidates', 'tenant_id, capture_seq, live_capture_id, author',
   'captures', 'tenant_id, seq, capture_id, author');
-SELECT key_between_partitions('candidates', 'tenant_id, edits, prior_editors', 'candidates', 'tenant_id, candidate_id, editors');
+SELECT key_between_partitions('candidates', 'tenant_id, edits, prior_editors, prior_confined_to',
+  'candidates', 'tenant_id, candidate_id, editors, confined_to');
 
 -- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('cursors', 'consolidations', 'retries', 'extractions', 'model_calls');

@@ -93,8 +93,12 @@ CREATE TABLE memories (
     OR vouched IS DISTINCT FROM 'user' OR NOT muniment.is_among(approver, ARRAY[user_id])),
   CONSTRAINT memories_consent CHECK (
     NOT sensitive OR class = 'evidence_link' OR (consent_id IS NOT NULL AND consent_root IS NOT NULL AND subject IS NOT NULL)),
-  -- What is said about somebody else in a special category is promoted by a person, for its speaker's own runs (CAN-16).
-  CONSTRAINT memories_third_party CHECK (NOT third_party OR (approver_kind = 'operator' AND user_id <> '')),
+  -- What is said about somebody else in a special category is promoted by a second person, for its speaker's own runs, with the
+  -- consent of whom it is about (CAN-16).
+  CONSTRAINT memories_third_party CHECK (NOT third_party OR (
+    approver_kind = 'operator' AND user_id <> '' AND consent_id IS NOT NULL
+    AND NOT muniment.is_among(approver, array_prepend(author, editors))
+    AND (vouched IS DISTINCT FROM 'user' OR NOT muniment.is_among(approver, ARRAY[user_id])))),
   CONSTRAINT memories_valid CHECK (valid_from < valid_until),
   CHECK ((consent_id IS NULL) = (consent_root IS NULL)),
   CHECK (tier <> 'working' OR session_id <> '')

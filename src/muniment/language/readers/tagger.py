@@ -10,6 +10,8 @@ from muniment.language.readers.graph import Graph
 from muniment.language.readers.weights import ReaderFile
 
 OUTSIDE = "O"
+# How the label of a special category ends, by whether it is said of the speaker.
+SELF, OTHER = "self", "other"
 # The graph's outputs, one for each layer of labels.
 OUTPUTS = ("tags", "special")
 # Characters between two tokens of one span: a space and a sign at most.

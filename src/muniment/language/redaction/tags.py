@@ -5,15 +5,13 @@ behind a word that announces them, as the tagger is a second opinion there.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from muniment.language.readers.tagger import Tag
 from muniment.language.readers.weights import ReaderFile
-
-# Special categories of personal data, and other facts that the law protects.
-CATEGORIES = frozenset(("HEALTH", "BELIEF", "POLITICS", "SEXUALITY", "UNION", "BIOMETRICS", "CRIMINAL", "CHILD"))
+from muniment.language.special import CATEGORIES
 
 _DETECTORS = {
     "PERSON": "person",
@@ -71,26 +69,25 @@ class TaggedTexts:
             if tag.label in _DETECTORS and _is_announced(tag, text)
         ]
 
-    def scores(self, texts: Iterable[str], detectors: Iterable[str]) -> dict[str, float]:
-        """Return the lowest score of each label that was masked in texts for one of these detectors."""
+    def scores(
+        self, texts: Iterable[str], detectors: Iterable[str], stays: Callable[[str, Tag], bool]
+    ) -> dict[str, float]:
+        """Return the lowest score of each label that was masked in texts for one of these detectors.
+
+        `stays` says of a tag of a text that it is not masked, as the pack excepts it.
+        """
         known = set(detectors)
         masked = (
             tag
             for text in texts
             for tag in self._counting(text)
-            if _DETECTORS.get(tag.label) in known and _is_announced(tag, text)
+            if _DETECTORS.get(tag.label) in known and _is_announced(tag, text) and not stays(text, tag)
         )
         return _lowest(masked)
 
-    def categories(self, texts: Iterable[str]) -> dict[str, float]:
-        """Return the special categories that texts tell of, with the highest score of each."""
-        found: dict[str, float] = {}
-        for text in texts:
-            for tag in self._counting(text):
-                name = tag.label.partition(":")[0]
-                if name in CATEGORIES:
-                    found[name] = max(tag.score, found.get(name, 0.0))
-        return found
+    def special(self, text: str) -> list[Tag]:
+        """Return what a text says in special categories, as far as it counts."""
+        return [tag for tag in self._counting(text) if tag.label.partition(":")[0] in CATEGORIES]
 
     def near(self, scores: Mapping[str, float]) -> bool:
         """Whether a score lies within the margin of its threshold."""

@@ -1,0 +1,25 @@
+"""Finds what texts say of persons in special categories, by rules, and of whom they say it (CAN-13, CAN-16).
+
+The rules are a list of forms that are hard to mistake, in English and German, and find less than the trained tagger.
+Who is meant (`persons`) is read for what either of them finds.
+"""
+
+from muniment.language.special.findings import (
+    CATEGORIES,
+    PROTECTS_OTHERS,
+    SpecialFinding,
+    category_of_name,
+    find_special,
+)
+from muniment.language.special.persons import Mention, MentionKind, describe
+
+__all__ = [
+    "CATEGORIES",
+    "PROTECTS_OTHERS",
+    "Mention",
+    "MentionKind",
+    "SpecialFinding",
+    "category_of_name",
+    "describe",
+    "find_special",
+]

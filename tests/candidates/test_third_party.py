@@ -1,0 +1,410 @@
+"""What is said of somebody else in a special category: marked, with that person's consent only, for one user (CAN-16)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from muniment import Fabric, Refusal, load_pack
+from muniment.errors import Denied, NotPromotable, SelfApproval
+from muniment.model.capture import Receipt
+from muniment.model.proposal import Proposal
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.conftest import Opener
+from tests.stories import CONSENT, event_data, proposed, refused, run_job, texts
+
+OWN: dict[str, Any] = {"write_class": "statement", "kind": "message"}
+NOTE: dict[str, Any] = {"write_class": "statement", "kind": "statement"}
+MESSAGES = "memory_layer: {statements_from: [message, statement]}"
+
+
+def grant(fabric: Fabric, people: People, subject: str) -> str:
+    return fabric.consent.grant(people.officer, subject=subject, **CONSENT).consent_id
+
+
+def gate(item: Proposal, name: str) -> str:
+    (found,) = [one for one in item.candidate.gates if one.gate == name]
+    return f"{found.reason} {found.detail}"
+
+
+# ---- whose words they are, and of whom they speak ----
+
+
+@pytest.mark.rule("CAN-16", "CON-2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My sister has diabetes",
+        "Tom Miller is Muslim",
+        "My boss votes for the Greens and he is on parole",
+        "She has HIV",
+        "Meine Schwester hat Diabetes",
+        "Mein Chef ist schwul",
+        "My husband and I are Catholic",
+        "The customer was convicted of fraud",
+    ],
+)
+def test_the_speakers_consent_does_not_count_for_what_the_speaker_says_of_somebody_else(
+    fabric: Fabric, people: People, text: str
+) -> None:
+    grant(fabric, people, "user:joanna")
+    for subject in (None, "user:joanna", "customer:joanna"):
+        no = refused(fabric, people.run("joanna"), **OWN, text=text, subject=subject)
+        assert (no.gate, no.reason) == ("consent", "third_party")
+    assert fabric.queue.list(people.reviewer) == []
+
+
+@pytest.mark.rule("CAN-13", "CAN-16", "CON-2")
+@pytest.mark.parametrize(
+    "text", ["I have diabetes", "My diabetes got worse", "I'm gay", "Ich bin Muslim", "We are Jewish"]
+)
+def test_what_the_speaker_says_of_themselves_is_sensitive_and_takes_the_speakers_consent(
+    fabric: Fabric, people: People, text: str
+) -> None:
+    run = people.run("joanna")
+    assert refused(fabric, run, **OWN, text=text).reason == "consent_missing"
+    consent = grant(fabric, people, "user:joanna")
+    item = proposed(fabric, run, **OWN, text=text)
+    assert (item.candidate.classification, item.candidate.consent_id) == ("PII", consent)
+    assert not item.third_party
+    assert "third_party" not in item.human_reasons
+
+
+@pytest.mark.rule("CAN-16", "CON-2")
+def test_what_is_said_of_somebody_else_passes_with_the_consent_of_that_person_as_the_captures_subject(
+    fabric: Fabric, people: People
+) -> None:
+    said: dict[str, Any] = {**OWN, "text": "My sister has diabetes", "subject": "user:anna"}
+    grant(fabric, people, "user:joanna")
+    assert refused(fabric, people.run("joanna"), **said).reason == "consent_missing"
+    consent = grant(fabric, people, "user:anna")
+    item = proposed(fabric, people.run("joanna"), **said)
+    assert (item.candidate.third_party, item.third_party) == (True, True)
+    assert (item.candidate.subject, item.candidate.consent_id) == ("user:anna", consent)
+    assert {"third_party", "sensitive"} <= set(item.human_reasons)
+    assert gate(item, "classification") == "special_category PII, HEALTH, third_party"
+    assert [one.proposal_id for one in fabric.queue.list(people.reviewer, reason="third_party")] == [item.proposal_id]
+    assert fabric.queue.counts(people.reviewer).by_reason["third_party"] == 1
+
+
+@pytest.mark.rule("CAN-16", "CON-2")
+def test_one_consent_does_not_cover_two_persons(fabric: Fabric, people: People) -> None:
+    grant(fabric, people, "user:anna")
+    said: dict[str, Any] = {**OWN, "subject": "user:anna"}
+    one = "My sister Anna has diabetes. She takes insulin, and Anna is pregnant."
+    assert proposed(fabric, people.run("joanna"), **said, text=one).third_party
+    two = "My sister has diabetes and my boss is on parole."
+    assert refused(fabric, people.run("joanna"), **said, text=two).reason == "third_party"
+
+
+@pytest.mark.rule("CAN-16", "CON-5")
+def test_the_consent_of_a_person_of_another_tenant_means_nothing(
+    fabric: Fabric, people: People, others: People
+) -> None:
+    grant(fabric, others, "user:anna")
+    no = refused(fabric, people.run("joanna"), **OWN, text="My sister has diabetes", subject="user:anna")
+    assert no.reason == "consent_missing"
+
+
+@pytest.mark.rule("CAN-16", "CON-2")
+def test_a_note_about_its_subject_is_about_a_third_party_and_takes_the_subjects_consent(
+    fabric: Fabric, people: People
+) -> None:
+    subject = "customer:c_77"
+    for asker in (people.author, people.run(None)):
+        for text in ("The customer is diabetic", "Customer is pregnant", "He is Muslim", "Tom Miller has HIV"):
+            note: dict[str, Any] = {**NOTE, "text": text, "subject": subject, "user_id": "u_7"}
+            assert refused(fabric, asker, **note).reason == "consent_missing"
+    grant(fabric, people, subject)
+    for asker in (people.author, people.run(None)):
+        item = proposed(fabric, asker, **NOTE, text="The customer is diabetic", subject=subject, user_id="u_7")
+        assert (item.third_party, item.candidate.scope.user_id) == (True, "u_7")
+
+
+@pytest.mark.rule("CAN-16")
+@pytest.mark.parametrize(
+    "text", ["The customer's wife is diabetic", "His brother has HIV", "Die Frau des Kunden hat Krebs"]
+)
+def test_a_note_about_a_relative_of_its_subject_is_refused(fabric: Fabric, people: People, text: str) -> None:
+    grant(fabric, people, "customer:c_77")
+    no = refused(fabric, people.author, **NOTE, text=text, subject="customer:c_77", user_id="u_7")
+    assert (no.gate, no.reason) == ("consent", "third_party")
+
+
+@pytest.mark.rule("CAN-16")
+def test_a_note_on_the_runs_own_user_names_nobody_else(fabric: Fabric, people: People) -> None:
+    grant(fabric, people, "user:joanna")
+    run = people.run("joanna")
+    for text in ("She is allergic to nuts", "The user is pregnant", "Joanna Smith is diabetic"):
+        assert proposed(fabric, run, **NOTE, text=text).third_party
+    for text in ("Tom Miller is Muslim", "My sister has diabetes", "Her husband is on parole"):
+        assert refused(fabric, run, **NOTE, text=text).reason == "third_party"
+
+
+@pytest.mark.rule("CAN-16")
+def test_the_words_of_its_subject_that_an_agent_notes_down_are_not_about_a_third_party(
+    fabric: Fabric, people: People
+) -> None:
+    grant(fabric, people, "customer:c_77")
+    item = proposed(fabric, people.run(None), **NOTE, text="I need insulin", subject="customer:c_77")
+    assert (item.third_party, item.candidate.classification) == (False, "PII")
+
+
+@pytest.mark.rule("CAN-16")
+def test_a_record_that_nobody_states_is_not_about_a_third_party(fabric: Fabric, people: People) -> None:
+    grant(fabric, people, "customer:c_77")
+    fact: dict[str, Any] = {
+        "entity": "customer:c_77", "subject": "customer:c_77", "predicate": "diagnosis", "value": "diabetes",
+    }  # fmt: skip
+    for asker, origin in ((people.run(None), "tool:crm.lookup"), (people.service, None)):
+        item = proposed(fabric, asker, **fact, origin=origin)
+        assert (item.third_party, item.candidate.classification) == (False, "PII")
+    for fields in ({"text": "His wife has cancer"}, {"value": "The mother of the patient is diabetic"}):
+        no = refused(fabric, people.service, **{**fact, **fields})
+        assert no.reason == "third_party"
+
+
+@pytest.mark.rule("CAN-13", "CAN-16", "CAN-9")
+def test_a_typed_fact_is_read_by_its_key_its_value_and_its_text(fabric: Fabric, people: People) -> None:
+    run = people.run("joanna")
+    grant(fabric, people, "user:joanna")
+    own: dict[str, Any] = {"entity": "user:joanna", "kind": "message"}
+    mine = proposed(fabric, run, **own, predicate="religion", value="catholic")
+    assert (mine.third_party, mine.candidate.classification) == (False, "PII")
+    within = proposed(fabric, run, **own, predicate="profile", value={"blood_type": "0"})
+    assert within.candidate.classification == "PII"
+    theirs = refused(fabric, run, **own, predicate="told_us", value="Tom Miller is Muslim")
+    assert theirs.reason == "third_party"
+    noted = proposed(fabric, run, entity="user:joanna", predicate="allergic_to", value="nuts")
+    assert noted.third_party
+    of_tom: dict[str, Any] = {"entity": "person:tom", "subject": "user:joanna"}
+    for fields in (
+        {"predicate": "religion", "value": "muslim"},
+        {"predicate": "told", "value": "x", "text": "He is gay"},
+    ):
+        assert refused(fabric, run, **of_tom, **fields).reason == "third_party"
+
+
+@pytest.mark.rule("CAN-16", "CAN-2")
+def test_what_an_extractor_reads_in_the_users_message_about_the_user_is_not_about_a_third_party(
+    fabric: Fabric, people: People
+) -> None:
+    grant(fabric, people, "customer:c_77")
+    said: dict[str, Any] = {"kind": "message", "text": "I'm allergic to peanuts.", "classification": "INTERNAL"}
+    fabric.capture(people.run("u_7"), **said, subject="customer:c_77")
+    (proposal_id,) = fabric.consolidate(people.tenant_id).proposals
+    item = fabric.queue.get(people.reviewer, proposal_id)
+    assert (item.candidate.text, item.third_party) == ("The user is allergic to peanuts.", False)
+    assert item.candidate.classification == "PII"
+
+
+@pytest.mark.rule("CAN-16")
+def test_what_is_no_special_category_is_not_marked(fabric: Fabric, people: People) -> None:
+    for text in (
+        "My sister has a cat",
+        "Tom Miller is late",
+        "My boss lives in Rome",
+        "Our clinic has cancer treatments",
+    ):
+        item = proposed(fabric, people.run("joanna"), **OWN, text=text)
+        assert (item.third_party, item.candidate.classification) == (False, "INTERNAL")
+
+
+# ---- where it may be seen ----
+
+
+@pytest.mark.rule("CAN-16")
+def test_a_fact_about_a_third_party_without_a_user_is_refused(fabric: Fabric, people: People) -> None:
+    grant(fabric, people, "customer:c_77")
+    no = refused(fabric, people.author, **NOTE, text="The customer is diabetic", subject="customer:c_77")
+    assert (no.gate, no.reason) == ("consent", "third_party_without_user")
+
+
+@pytest.fixture
+def marked(fabric: Fabric, people: People) -> Proposal:
+    """A proposal about user:anna, as user joanna tells of her."""
+    grant(fabric, people, "user:anna")
+    return proposed(fabric, people.run("joanna"), **OWN, text="My sister Anna has diabetes", subject="user:anna")
+
+
+def approved(fabric: Fabric, people: People, item: Proposal) -> str:
+    fabric.queue.override(people.reviewer, item.proposal_id, tier="semantic")
+    done = fabric.queue.approve(people.reviewer, item.proposal_id)
+    assert done.memory_id is not None, done.status
+    return done.memory_id
+
+
+@pytest.mark.rule("CAN-16")
+def test_it_is_seen_in_the_runs_of_its_speaker_alone(
+    fabric: Fabric, people: People, others: People, marked: Proposal
+) -> None:
+    memory_id = approved(fabric, people, marked)
+    memory = fabric.get(people.auditor, memory_id)
+    assert (memory.third_party, memory.scope.user_id, memory.subject) == (True, "joanna", "user:anna")
+    assert texts(fabric, people.run("joanna")) == ["My sister Anna has diabetes"]
+    for run in (people.run("anna"), people.run("tom"), people.run(None), others.run("joanna")):
+        assert texts(fabric, run) == []
+        assert texts(fabric, run, query="diabetes") == []
+
+
+@pytest.mark.rule("CAN-16", "CON-3")
+def test_it_is_hidden_when_the_other_person_revokes(fabric: Fabric, people: People, marked: Proposal) -> None:
+    approved(fabric, people, marked)
+    assert marked.candidate.consent_id is not None
+    fabric.consent.revoke(people.officer, marked.candidate.consent_id)
+    assert texts(fabric, people.run("joanna")) == []
+
+
+@pytest.mark.rule("CAN-16", "PRO-1")
+def test_it_is_not_promoted_once_the_other_persons_consent_is_gone(
+    fabric: Fabric, people: People, marked: Proposal
+) -> None:
+    assert marked.candidate.consent_id is not None
+    fabric.consent.revoke(people.officer, marked.candidate.consent_id)
+    with pytest.raises(NotPromotable):
+        fabric.queue.approve(people.reviewer, marked.proposal_id)
+
+
+@pytest.mark.rule("CAN-16", "REV-5")
+def test_an_edit_passes_the_same_gates_and_keeps_the_mark(fabric: Fabric, people: People, marked: Proposal) -> None:
+    worse = fabric.queue.edit(people.reviewer, marked.proposal_id, text="Anna has diabetes and Tom is on parole")
+    assert isinstance(worse, Refusal)
+    assert worse.reason == "third_party"
+    edited = fabric.queue.edit(people.reviewer, marked.proposal_id, text="Anna has a condition of the pancreas")
+    assert isinstance(edited, Proposal)
+    assert (edited.third_party, edited.candidate.scope.user_id) == (True, "joanna")
+    again = fabric.queue.edit(people.reviewer, edited.proposal_id, text="Anna is not well")
+    assert isinstance(again, Proposal)
+    assert "third_party" in again.human_reasons
+    done = fabric.queue.approve(people.second_reviewer, again.proposal_id)
+    assert done.memory_id is not None
+    assert fabric.get(people.auditor, done.memory_id).third_party
+
+
+@pytest.mark.rule("CAN-16", "REV-5")
+def test_an_edit_that_makes_it_about_somebody_else_is_refused(fabric: Fabric, people: People) -> None:
+    grant(fabric, people, "user:joanna")
+    item = proposed(fabric, people.run("joanna"), **OWN, text="I have diabetes")
+    check = fabric.queue.check(people.reviewer, item.proposal_id, text="My sister has diabetes")
+    assert check.refusal is not None and check.refusal.reason == "third_party"
+    edited = fabric.queue.edit(people.reviewer, item.proposal_id, text="My sister has diabetes")
+    assert isinstance(edited, Refusal)
+    assert fabric.queue.get(people.reviewer, item.proposal_id).status == "pending"
+
+
+@pytest.mark.rule("CAN-16", "COR-1")
+def test_a_correction_does_not_take_it_out_of_its_users_runs(fabric: Fabric, people: People, marked: Proposal) -> None:
+    memory_id = approved(fabric, people, marked)
+    plain = fabric.correct(people.author, memory_id=memory_id, text="Anna likes long walks", user_id=None)
+    assert not isinstance(plain, Refusal)
+    with pytest.raises(NotPromotable, match="third party"):
+        fabric.queue.approve(people.reviewer, plain.proposal_id)
+    wide = fabric.correct(people.author, memory_id=memory_id, text="Anna has asthma", user_id=None)
+    assert isinstance(wide, Refusal)
+    assert wide.reason == "third_party_without_user"
+    right = fabric.correct(people.author, memory_id=memory_id, text="Anna has asthma")
+    assert not isinstance(right, Refusal)
+    done = fabric.queue.approve(people.reviewer, right.proposal_id)
+    assert done.memory_id is not None
+    assert texts(fabric, people.run("joanna")) == ["Anna has asthma"]
+    assert texts(fabric, people.run("anna")) == []
+
+
+@pytest.mark.rule("CAN-16", "CAP-11", "CAN-5")
+def test_a_message_that_was_refused_can_be_run_again_once_the_other_person_consents(
+    under: Opener, people: People
+) -> None:
+    with under(MESSAGES) as fabric:
+        said: dict[str, Any] = {"kind": "message", "text": "My sister has diabetes", "classification": "INTERNAL"}
+        receipt = fabric.capture(people.run("joanna"), **said, subject="user:anna")
+        assert isinstance(receipt, Receipt)
+        (no,) = fabric.consolidate(people.tenant_id).refusals
+        assert (no.gate, no.reason) == ("consent", "consent_missing")
+        assert "diabetes" not in str(event_data(fabric, people, "refused"))
+        grant(fabric, people, "user:anna")
+        fabric.captures.rerun(people.reviewer, receipt.capture_id, reason="consent_changed")
+        (proposal_id,) = fabric.consolidate(people.tenant_id).proposals
+        assert fabric.queue.get(people.reviewer, proposal_id).third_party
+
+
+# ---- who may promote it ----
+
+
+@pytest.mark.rule("CAN-16", "REV-4")
+def test_neither_an_agent_nor_its_author_nor_who_said_it_approves_it(fabric: Fabric, people: People) -> None:
+    grant(fabric, people, "user:anna")
+    said: dict[str, Any] = {"text": "My sister Anna has diabetes", "subject": "user:anna"}
+    by_bot = proposed(fabric, people.run("joanna"), **OWN, **said)
+    with pytest.raises(Denied):
+        fabric.queue.approve(people.run("joanna").principal, by_bot.proposal_id)
+    joanna = people.person("joanna", "reviewer")
+    with pytest.raises(SelfApproval):
+        fabric.queue.approve(joanna, by_bot.proposal_id)
+    olga = people.person("olga", "reviewer")
+    by_olga = proposed(fabric, people.author, **NOTE, text="Anna is pregnant", subject="user:anna", user_id="joanna")
+    with pytest.raises(SelfApproval):
+        fabric.queue.approve(olga, by_olga.proposal_id)
+
+
+@pytest.mark.rule("CAN-16", "REV-13")
+def test_it_is_left_out_where_many_are_approved_at_once(fabric: Fabric, people: People, marked: Proposal) -> None:
+    (outcome,) = fabric.queue.approve_many(people.reviewer, [marked.proposal_id])
+    assert outcome.error == "left_out"
+    assert "third_party" in [reason.code for reason in outcome.left_out]
+
+
+# Nothing is sensitive under this pack, and policy promotes statements: only the mark keeps a fact from it.
+AUTO = """
+pack_meta: {id: acme.third, version: "1.0.0", ontology_version: "1.0.0"}
+classifications: [{name: PUBLIC}, {name: INTERNAL}]
+memory_layer:
+  promotion_thresholds: {calibrate_from: 12}
+  classes: {statement: {approval: auto, auto_promotion: {threshold: 0.90}}}
+"""
+PROOFS = (
+    "Parcels leave at noon.", "The shop has a red door.", "Invoices are blue.", "Music plays in hall four.",
+    "Lunch costs nine euros.", "Trains stop at Bern.", "Cats sleep a lot.", "The pump needs oil.",
+    "Grapes ripen in autumn.", "Keys hang behind the desk.", "Snow closes the pass.", "Paint dries in an hour.",
+)  # fmt: skip
+
+
+@pytest.fixture
+def auto(server: TestServer, database: str, clock: FakeClock, people: People) -> Iterator[Fabric]:
+    """A fabric whose agent is proven: policy promotes its statements."""
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, pack=load_pack(AUTO)) as opened:
+        capture(opened, people, *PROOFS)
+        waiting = opened.consolidate(people.tenant_id).proposals
+        assert all(one.status == "promoted" for one in opened.queue.approve_many(people.reviewer, waiting))
+        assert run_job(opened, "calibrate", people.tenant_id).nonzero
+        yield opened
+
+
+def capture(fabric: Fabric, people: People, *said: str, user_id: str = "another") -> None:
+    common = {"kind": "statement", "classification": "INTERNAL"}
+    fabric.capture_many(people.run(user_id), [{**common, "text": text} for text in said])
+
+
+@pytest.mark.rule("CAN-16", "REV-3")
+def test_policy_never_promotes_it_not_even_from_a_proven_source_under_a_pack_without_sensitive_labels(
+    auto: Fabric, people: People
+) -> None:
+    consent = {**CONSENT, "data_classifications_allowed": ["INTERNAL"]}
+    auto.consent.grant(people.officer, subject="user:joanna", **consent)
+    capture(auto, people, "She is allergic to peanuts", "She likes peanuts", user_id="joanna")
+    done = auto.consolidate(people.tenant_id)
+    assert (len(done.proposals), len(done.promoted)) == (2, 1)
+    (waiting,) = auto.queue.list(people.reviewer)
+    assert (waiting.candidate.text, waiting.human_reasons) == ("She is allergic to peanuts", ("third_party",))
+    assert not waiting.auto_promote_eligible
+    assert auto.consolidate(people.tenant_id).promoted == ()
+    auto.queue.approve(people.reviewer, waiting.proposal_id)
+    run = people.run("joanna", classification_allowed={"PUBLIC", "INTERNAL"})
+    assert sorted(texts(auto, run)) == ["She is allergic to peanuts", "She likes peanuts"]
+
+
+@pytest.mark.rule("CAN-16")
+def test_a_pack_without_sensitive_labels_does_not_spare_the_consent(auto: Fabric, people: People) -> None:
+    capture(auto, people, "She is allergic to peanuts", user_id="joanna")
+    (no,) = auto.consolidate(people.tenant_id).refusals
+    assert (no.gate, no.reason) == ("consent", "consent_missing")
