@@ -81,14 +81,14 @@ def _guard(figures: Figures) -> list[str]:
 
 
 def _tagger(figures: Figures) -> list[str]:
-    special = figures["special"]["readers"]
+    special = figures["special"]
     return [
         *_title("Personal data, held rows"),
         *_types(figures["pii"]),
         *_title("Written texts, second half"),
         *_types(figures["written"]),
-        *_title(f"Special categories in the same texts ({special['n']})"),
-        *_table(("figure", "readers"), [(name, _share(special[name])) for name in ("found", "false_alarms")]),
+        *_title(f"Special categories in the same texts ({special['readers']['n']})"),
+        *_beside(special, ("found", "false_alarms")),
     ]
 
 

@@ -99,7 +99,10 @@ def _of_tagger(readers: Readers, inputs: Path) -> dict[str, Both]:
     return {
         "pii": _both(lambda by: pii.figures(held, by, sets), readers),
         "written": _both(lambda by: pii.figures(records, by), readers),
-        "special": {"readers": {"n": len(written), **category_figures(written, tagged)}},
+        "special": {
+            name: {"n": len(written), **category_figures(written, one)}
+            for name, one in (("rules", None), ("readers", tagged))
+        },
     }
 
 

@@ -4,7 +4,7 @@ Each threshold is the lowest of `STEPS` at which its limits hold, as a lower one
 their scores are decided upon by the code of the gates (`muniment.language.readers`, `muniment.evaluation`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from muniment.evaluation.worth import read_turns, worth_figures
 from muniment.language.readers import Readers
 from muniment.language.readers.readers import GUARD, PAIRS, TAGGER
 from muniment.language.redaction.tags import TaggedTexts
+from muniment.language.special import find_special
 from muniment.model.metrics import mean
 from training import development
 from training.manifest import open_readers, set_thresholds
@@ -54,7 +55,7 @@ class Choice:
 # Stricter than the bars that are read on the held rows, as development data is small.
 LIMITS: dict[str, dict[str, Limit]] = {
     "contradicts": {
-        "false_alarms_other_subjects": Limit(most=0.03),
+        "false_alarms_other_subjects": Limit(most=0.06),
         "false_alarms_plain_talk": Limit(most=0.0125),
         "precision_judged": Limit(least=0.55),
     },
@@ -224,18 +225,29 @@ def tagger_choices(readers: Readers, inputs: Path) -> dict[str, Choice]:
         file = replace(readers.file(TAGGER), thresholds=dict.fromkeys(CATEGORIES, least))
         tagged = TaggedTexts(file, read)
         marked = mean(bool(tagged.special(text)) for text in talk)
-        return category_figures(texts, tagged) | {"marked_plain_talk": marked}
+        # What the rules mark by mistake is none of the tagger's threshold.
+        return category_figures(texts, tagged, by_rules=False) | {"marked_plain_talk": marked}
 
     return {"tags": choose("tags", tags), "special": choose("special", special)}
 
 
-def category_figures(texts: Sequence[development.MarkedText], tagged: TaggedTexts) -> Figures:
+def category_figures(
+    texts: Sequence[development.MarkedText], tagged: TaggedTexts | None, *, by_rules: bool = True
+) -> Figures:
     """Return the share of special categories found, and of texts without any in which one is found."""
-    found = {one.text: {tag.label.partition(":")[0] for tag in tagged.special(one.text)} for one in texts}
+    found = {one.text: set(_categories(one.text, tagged, by_rules=by_rules)) for one in texts}
     return {
         "found": mean(name in found[one.text] for one in texts for name in sorted(one.categories)),
         "false_alarms": mean(bool(found[one.text]) for one in texts if not one.categories),
     }
+
+
+def _categories(text: str, tagged: TaggedTexts | None, *, by_rules: bool) -> Iterator[str]:
+    """Yield the special categories that a text tells of a person, by the rules and by the tagger."""
+    if by_rules:
+        yield from (one.category for one in find_special(text) if one.persons)
+    if tagged is not None:
+        yield from (tag.label.partition(":")[0] for tag in tagged.special(text))
 
 
 def with_thresholds(readers: Readers, thresholds: Mapping[str, float]) -> Readers:

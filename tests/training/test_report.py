@@ -19,7 +19,7 @@ WORDS = {
     "contradicts": {"weekly": 10.0, "monthly": 10.0, "[CLS]": -14.7},
     "attack": {"reimburse": 9.0, "[CLS]": -5.0},
     "worth": {"grinder": 9.0, "[CLS]": -5.0},
-    "tags": {"ada": "B-PERSON", "epilepsy": "HEALTH-self"},
+    "tags": {"ada": "B-PERSON", "antidepressants": "HEALTH-other", "dues": "UNION-self", "parole": "CRIMINAL-other"},
 }
 
 
@@ -85,9 +85,10 @@ def test_memory_style_pairs_are_reported_by_kind(figures: dict[str, Any]) -> Non
 
 @pytest.mark.rule("CAN-13")
 def test_special_categories_are_counted_by_text(figures: dict[str, Any]) -> None:
-    special = figures["tagger"]["special"]["readers"]
-    assert special["n"] >= 75
-    assert 0 <= special["false_alarms"] < 0.05
+    rules, readers = (figures["tagger"]["special"][by] for by in ("rules", "readers"))
+    assert rules["n"] == readers["n"] >= 75
+    assert 0 <= rules["found"] < readers["found"] < 1
+    assert 0 <= rules["false_alarms"] <= readers["false_alarms"] < 0.1
 
 
 def test_the_figures_and_the_hash_of_the_weights_are_written_into_the_cards(
