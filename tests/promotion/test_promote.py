@@ -87,6 +87,7 @@ def test_a_memory_carries_its_provenance_its_scope_and_what_its_capture_said(
         "confidence": 0.8,
         "trust": 0.7,
         "consent_id": consent.consent_id,
+        "third_party": False,
         "pack": "muniment.builtin@1.3.0",
         "ontology_version": "1.0.0",
         "kind": "tool_result",

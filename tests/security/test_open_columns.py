@@ -41,7 +41,7 @@ COLUMNS = {
     "name_of_caller": """
 api_keys: user_id
 archived_captures: user_id holder
-candidates: user_id session_id workflow_id corrects holder
+candidates: user_id confined_to prior_confined_to session_id workflow_id corrects holder
 captures: user_id session_id run_id recall_id workflow_id decision_key origin holder
 compiles: run_id
 consents: purpose basis
