@@ -55,7 +55,7 @@ class Choice:
 # Stricter than the bars that are read on the held rows, as development data is small.
 LIMITS: dict[str, dict[str, Limit]] = {
     "contradicts": {
-        "false_alarms_other_subjects": Limit(most=0.06),
+        "false_alarms_other_subjects": Limit(most=0.03),
         "false_alarms_plain_talk": Limit(most=0.0125),
         "precision_judged": Limit(least=0.55),
     },

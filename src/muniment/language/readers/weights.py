@@ -92,7 +92,7 @@ def installed_weights() -> Weights | None:
         return None
     try:
         folder = cast("Path", import_module(PACKAGE).weights())
-        # Until the first weights are built, the package is empty.
+        # A source tree from which the weights were left out has an empty package.
         if not folder.is_dir() or not any(folder.iterdir()):
             return None
     except Exception as error:
