@@ -77,7 +77,7 @@ async def _ours(server: TestServer, conversations: list[locomo.Conversation], qu
     asked = [(talk.id, question) for talk in conversations for question in talk.questions]
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS, pack=PACK) as fabric:
         for tenant in (*(talk.id for talk in conversations), BESIDE):
-            await _prove(fabric, tenant)
+            await prove(fabric, tenant)
         empty, log = disk_bytes(server, database), log_bytes(server)
         together = [await _together(fabric, meter, said[some]) for some in in_runs(len(said))]
         promoted = sum(many for _, many in together)
@@ -114,7 +114,7 @@ def scope_of(conversations: Sequence[locomo.Conversation]) -> str:
     return f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
 
 
-async def _prove(fabric: AsyncFabric, tenant_id: str) -> None:
+async def prove(fabric: AsyncFabric, tenant_id: str) -> None:
     """Have people bear out what this source says, so that policy promotes it alone.
 
     What proves it is about another user and alike to nothing else: no benched recall sees it, none opens a contradiction.
@@ -130,7 +130,8 @@ async def _prove(fabric: AsyncFabric, tenant_id: str) -> None:
     assert (await JOBS["calibrate"].run(fabric._opened, tenant_id)).nonzero
 
 
-def _item(turn: locomo.Turn) -> dict[str, Any]:
+def item_of(turn: locomo.Turn) -> dict[str, Any]:
+    """A turn as it is captured."""
     return {"kind": "statement", "text": turn.text, "classification": "INTERNAL", "observed_at": turn.date,
             "user_id": USER, "origin": f"turn:{turn.id}"}  # fmt: skip
 
@@ -140,7 +141,7 @@ async def _together(fabric: AsyncFabric, meter: Meter, said: Sequence[Said]) -> 
     promoted = 0
     with meter.block() as spent:
         for talk, some in groupby(said, key=lambda one: one[0]):
-            items = [_item(turn) for _, turn in some]
+            items = [item_of(turn) for _, turn in some]
             await fabric.capture_many(People(talk).service, items)
             promoted += len((await fabric.consolidate(talk)).promoted)
     # A few wait for a person or were said before.
@@ -218,12 +219,12 @@ async def _one_by_one(server: TestServer, database: str, fabric: AsyncFabric, sa
     people, costs = People(BESIDE), list[Cost]()
     with _worker(server.url(database)) as pid:
         meter = Meter(postmaster(server), pid)
-        await fabric.capture(people.service, **_item(said[0][1]))
+        await fabric.capture(people.service, **item_of(said[0][1]))
         await _until_promoted(fabric, people)  # it runs from here on
         for some in in_runs(len(said)):
             with meter.block() as spent:
                 for _, turn in said[some]:
-                    await fabric.capture(people.service, **_item(turn))
+                    await fabric.capture(people.service, **item_of(turn))
                 await _until_promoted(fabric, people)
             costs.append(spent.each(len(said[some])))
     return median(costs)
@@ -256,7 +257,7 @@ async def _capture(fabric: AsyncFabric, meter: Meter, said: Sequence[Said]) -> C
     """Turns captured one a call, each acknowledged; nobody works on them."""
     with meter.block() as spent:
         for talk, turn in said:
-            await fabric.capture(People(talk).service, **_item(turn))
+            await fabric.capture(People(talk).service, **item_of(turn))
     return spent.each(len(said))
 
 

@@ -148,7 +148,7 @@ def _replayed(
             if one.name == "tenant.record_tick":
                 given[list(names).index("prev_at")] = known["prev_at"]
             await cursor.execute(one.sql, given, prepare=one.planned_once)  # type: ignore[arg-type]
-            if one.name == "tenant.transaction_id":
+            if one.name in ("tenant.transaction_id", "pack.hold_in_force"):
                 known[recorded["txid"]] = (await cursor.fetchall())[0]["txid"]
             elif one.name == "tenant.tick":
                 now = (await cursor.fetchall())[0]

@@ -66,7 +66,7 @@ async def write(script: Script, connection: Connection) -> None:
             commands.append((one, given))
         replies = await connection.exchange(commands)
         for (one, _), reply in zip(trip, replies[len(begin) :], strict=True):
-            if one.name == "tenant.transaction_id":
+            if one.name in ("tenant.transaction_id", "pack.hold_in_force"):
                 known[tick["txid"]] = reply.rows[0]["txid"]
             elif one.name == "tenant.tick":
                 (row,) = reply.rows

@@ -102,5 +102,14 @@ def in_runs(count: int, runs: int = RUNS) -> list[slice]:
 def peak_memory_bytes() -> int:
     """The most memory this process had."""
     # Not by getrusage: that counts what the process it was started from once had.
-    found = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return _status_bytes("VmHWM")
+
+
+def memory_bytes() -> int:
+    """The memory that this process has now."""
+    return _status_bytes("VmRSS")
+
+
+def _status_bytes(name: str) -> int:
+    found = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
     return int(found.split()[1]) * 1024

@@ -1,23 +1,45 @@
-"""`python -m training base|pairs|guard|tagger|average`: prepare the base encoder, train a reader, average several."""
+"""`python -m training COMMAND`: trains the readers, and makes of them the weights that are shipped.
+
+base                    the encoder that training starts from
+pairs, guard, tagger    train and export a reader; average: the mean of several trainings of one
+manifest                the weights' folder: the readers' files with their hashes, and what they were made of
+thresholds              chosen on development data, written into the manifest
+report                  figures on what nothing was trained or chosen on, written into the model cards
+golden                  the scores that a test expects of the weights
+"""
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from training.base import prepare_base
 
 if TYPE_CHECKING:
     from training.encoder import Encoder
 
+_ROOT = Path(__file__).parents[1]
+WEIGHTS = _ROOT / "models" / "src" / "muniment_models" / "weights"
+CARDS = _ROOT / "models" / "cards"
+GOLDEN = _ROOT / "tests" / "language" / "golden_readers.json"
+_READERS = ("pairs", "guard", "tagger")
+_PLAN = ("seed", "epochs", "batch", "dropout", "rate")
+
 
 def main() -> None:
     """Read the command line and do what it names."""
-    parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
+    options = _parser().parse_args()
+    _COMMANDS[options.command](options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m training", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     base = commands.add_parser("base", help="prepare the base encoder")
     base.add_argument("--encoder", type=Path, required=True, help="folder with model.safetensors and tokenizer.json")
     base.add_argument("--out", type=Path, required=True)
-    for name in ("pairs", "guard", "tagger"):
+    for name in _READERS:
         reader = commands.add_parser(name, help=f"train and export the reader {name}")
         reader.add_argument("--base", type=Path, required=True, help="folder that `base` wrote")
         reader.add_argument("--rows", type=Path, required=True, help="file that the reader's data command wrote")
@@ -28,40 +50,57 @@ def main() -> None:
         reader.add_argument("--dropout", type=float, help="less for fewer epochs")
         reader.add_argument("--rate", type=float, help="learning rate of the trunk; its heads learn faster")
     average = commands.add_parser("average", help="export the mean of several trainings of one reader")
-    average.add_argument("reader", choices=("pairs", "guard", "tagger"))
+    average.add_argument("reader", choices=_READERS)
     average.add_argument("trained", type=Path, nargs="+", help="folders that the trainings wrote")
     average.add_argument("--out", type=Path, required=True, help="folder for the ONNX file")
-    options = parser.parse_args()
-    if options.command == "base":
-        prepare_base(options.encoder, options.out)
-    elif options.command == "average":
-        _average(options.reader, options.trained, options.out)
-    else:
-        changes = {name: getattr(options, name) for name in ("seed", "epochs", "batch", "dropout", "rate")}
-        given = {name: value for name, value in changes.items() if value is not None}
-        _train(options.command, options.base, options.rows, options.out, given)
+    manifest = commands.add_parser("manifest", help="put the weights' folder together")
+    manifest.add_argument("--base", type=Path, required=True, help="folder that `base` wrote")
+    manifest.add_argument("--trained", type=Path, nargs="+", required=True, help="folders that the trainings wrote")
+    manifest.add_argument("--out", type=Path, default=WEIGHTS)
+    manifest.add_argument("--margin", type=float, help="how far scores may differ between processors")
+    for name, words in (("thresholds", "choose the thresholds"), ("report", "write the figures into the model cards")):
+        measured = commands.add_parser(name, help=words)
+        measured.add_argument("--inputs", type=Path, required=True, help="the folder with training/ and data/")
+        measured.add_argument("--weights", type=Path, default=WEIGHTS)
+        if name == "report":
+            measured.add_argument("--cards", type=Path, default=CARDS)
+    golden = commands.add_parser("golden", help="write the scores that a test expects")
+    golden.add_argument("--weights", type=Path, default=WEIGHTS)
+    golden.add_argument("--out", type=Path, default=GOLDEN)
+    return parser
 
 
-def _train(name: str, base: Path, rows: Path, out: Path, changes: dict[str, Any]) -> None:
-    # Imported here so that preparing the base and its data needs no torch.
-    from dataclasses import replace
+# Each command imports what it needs: only training itself needs torch.
+def _base(options: argparse.Namespace) -> None:
+    from training.base import prepare_base
+
+    prepare_base(options.encoder, options.out)
+
+
+def _train(options: argparse.Namespace) -> None:
+    from dataclasses import asdict, replace
 
     from safetensors.torch import save_file
 
     from training.loop import train
+    from training.record import training_record, write_record
     from training.tasks import TASKS, open_tokenizer, read_rows
 
+    name, out = options.command, options.out
     task = TASKS[name]
-    tokenizer = open_tokenizer(base, task)
-    examples = [task.example(row, tokenizer, task) for row in read_rows(rows)]
-    print(f"{name}: {len(examples)} examples", flush=True)
-    trained = train(task.heads, examples, base, replace(task.plan, **changes), lambda line: print(line, flush=True))
+    given = {one: getattr(options, one) for one in _PLAN if getattr(options, one) is not None}
+    plan = replace(task.plan, **given)
+    tokenizer = open_tokenizer(options.base, task)
+    examples = [task.example(row, tokenizer, task) for row in read_rows(options.rows)]
+    _print(f"{name}: {len(examples)} examples")
+    trained = train(task.reader.heads, examples, options.base, plan, _print)
     out.mkdir(parents=True, exist_ok=True)
     save_file(trained.encoder.half().state_dict(), out / f"{name}.safetensors")
+    write_record(out, name, training_record(options.base, options.rows, len(examples), asdict(plan)))
     _export(trained.encoder, out, name)
 
 
-def _average(name: str, folders: list[Path], out: Path) -> None:
+def _average(options: argparse.Namespace) -> None:
     """Export the encoder whose every weight is the mean of those of several trainings from the same start.
 
     The mean of trainings that saw the rows in another order is better than most of them alone.
@@ -69,20 +108,66 @@ def _average(name: str, folders: list[Path], out: Path) -> None:
     from safetensors.torch import load_file
 
     from training.encoder import Encoder
+    from training.record import mean_record, read_record, write_record
     from training.tasks import TASKS
 
-    states = [load_file(folder / f"{name}.safetensors") for folder in folders]
-    encoder = Encoder(TASKS[name].heads)
+    name, out = options.reader, options.out
+    states = [load_file(folder / f"{name}.safetensors") for folder in options.trained]
+    encoder = Encoder(TASKS[name].reader.heads)
     encoder.load_state_dict({key: sum(state[key].float() for state in states) / len(states) for key in states[0]})
+    out.mkdir(parents=True, exist_ok=True)
+    write_record(out, name, mean_record([read_record(folder, name) for folder in options.trained]))
     _export(encoder, out, name)
 
 
 def _export(encoder: "Encoder", out: Path, name: str) -> None:
     from training.export import export
 
-    out.mkdir(parents=True, exist_ok=True)
     export(encoder, out / f"{name}.onnx")
-    print(f"{name}: wrote {out / f'{name}.onnx'}", flush=True)
+    _print(f"{name}: wrote {out / f'{name}.onnx'}")
 
 
-main()
+def _manifest(options: argparse.Namespace) -> None:
+    from training.manifest import MARGIN, build
+
+    margin = MARGIN if options.margin is None else options.margin
+    _print(build(options.base, options.trained, options.out, margin).version)
+
+
+def _thresholds(options: argparse.Namespace) -> None:
+    from training.thresholds import choose_all
+
+    choose_all(options.weights, options.inputs, _print)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from training.cards import write_cards
+    from training.manifest import read_manifest
+    from training.report import report, write_figures
+
+    figures = report(options.weights, options.inputs)
+    write_figures(options.cards / "figures.json", figures)
+    write_cards(options.cards, read_manifest(options.weights), figures)
+
+
+def _golden(options: argparse.Namespace) -> None:
+    from training.golden import write_golden
+
+    write_golden(options.weights, options.out)
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stdout, flush=True)
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], Any]] = {
+    "base": _base,
+    "average": _average,
+    "manifest": _manifest,
+    "thresholds": _thresholds,
+    "report": _report,
+    "golden": _golden,
+} | dict.fromkeys(_READERS, _train)
+
+if __name__ == "__main__":
+    main()

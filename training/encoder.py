@@ -1,26 +1,17 @@
 """The encoder that is trained: six layers of BERT over given word vectors, with one or more heads on top."""
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from training.answers import Head
 from training.base import TRUNK_FILE
 
 _WIDTH, _LAYERS, _HEADS, _INNER, _POSITIONS, _TYPES = 384, 6, 12, 1536, 512, 2
 _EPSILON = 1e-12
-
-
-@dataclass(frozen=True)
-class Head:
-    """One question that a reader answers: its classes, for the whole text or for each token."""
-
-    name: str
-    classes: tuple[str, ...]
-    each_token: bool = False
 
 
 class Layer(nn.Module):

@@ -15,8 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from training.answers import Head
 from training.base import word_table
-from training.encoder import Encoder, Head
+from training.encoder import Encoder
 
 Report = Callable[[str], None]
 

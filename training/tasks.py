@@ -1,8 +1,8 @@
-"""What the three readers have in common and where each differs: heads, plan, and how a row becomes an example."""
+"""How each reader is trained: its plan, and how a row becomes an example."""
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from training.encoder import Head
+from training.answers import READERS, RELATIONS, Reader
 from training.loop import Example, Plan
+from training.tagger.labels import SPECIAL, TAGS
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Task:
-    """One reader: what it answers, how it is trained, and the most tokens that it reads at once."""
+    """One reader, how it is trained, and how a row becomes an example for it."""
 
-    name: str
-    heads: tuple[Head, ...]
+    reader: Reader
     plan: Plan
-    most_tokens: int
     example: Callable[[Row, Tokenizer, "Task"], Example]
 
 
@@ -32,7 +31,7 @@ def open_tokenizer(base: Path, task: Task) -> Tokenizer:
     """Return the tokenizer with the limit of that reader."""
     tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(task.most_tokens)
+    tokenizer.enable_truncation(task.reader.most_tokens)
     return tokenizer
 
 
@@ -43,21 +42,11 @@ def read_rows(path: Path) -> Iterator[Row]:
             yield json.loads(line)
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows in the form that `read_rows` reads."""
-    with gzip.open(path, "wt", encoding="utf-8") as out:
-        for row in rows:
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
 def _arrays(encoding: Encoding) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
     return np.array(encoding.ids, np.int32), np.array(encoding.type_ids, np.int8)
 
 
-# Pairs: does b contradict a, follow from a, or neither? Of `not_contradiction` only that much is known.
-RELATIONS = ("contradicts", "entails", "neither")
-
-
+# Of `not_contradiction` only that much is known.
 def _pair(row: Row, tokenizer: Tokenizer, task: Task) -> Example:
     tokens, types = _arrays(tokenizer.encode(row["a"], row["b"]))
     label = row["label"]
@@ -67,25 +56,15 @@ def _pair(row: Row, tokenizer: Tokenizer, task: Task) -> Example:
     return Example(tokens, types, (allowed,), row.get("weight", 1.0))
 
 
-# Guard: does the text address the model, and is the sentence worth knowing later? Either may be unknown.
+# Either label may be unknown.
 def _guarded(row: Row, tokenizer: Tokenizer, task: Task) -> Example:
     tokens, types = _arrays(tokenizer.encode(row["text"]))
-    allowed = tuple(_yes_or_no(row.get(head.name)) for head in task.heads)
+    allowed = tuple(_yes_or_no(row.get(head.name)) for head in task.reader.heads)
     return Example(tokens, types, allowed, row.get("weight", 1.0))
 
 
 def _yes_or_no(answer: int | None) -> NDArray[np.bool_]:
     return np.array([answer != 1, answer != 0])
-
-
-# Tagger: what each token belongs to (first or later token of a span), and which special category it tells of whom.
-LABELS = (
-    "PERSON", "ADDRESS", "LOCATION", "ORGANIZATION", "PHONE", "EMAIL", "IBAN", "CREDIT_CARD", "ID", "DATE_OF_BIRTH",
-    "ACCOUNT", "ONLINE",
-)  # fmt: skip
-CATEGORIES = ("HEALTH", "BELIEF", "POLITICS", "SEXUALITY", "UNION", "BIOMETRICS", "CRIMINAL", "CHILD")
-TAGS = ("O", *(f"{place}-{label}" for label in LABELS for place in "BI"))
-SPECIAL = ("O", *(f"{category}-{about}" for category in CATEGORIES for about in ("self", "other")))
 
 
 def _tagged(row: Row, tokenizer: Tokenizer, task: Task) -> Example:
@@ -119,19 +98,7 @@ def _unknown_or_none(classes: tuple[str, ...], known: set[str], length: int) -> 
     return np.array([row] * length)
 
 
-PAIRS = Task("pairs", (Head("scores", RELATIONS),), Plan(rate=1e-4), 128, _pair)
-GUARD = Task(
-    "guard",
-    (Head("attack", ("states", "addresses_the_model")), Head("worth", ("passing", "worth_knowing"))),
-    Plan(rate=5e-5),
-    192,
-    _guarded,
-)
-TAGGER = Task(
-    "tagger",
-    (Head("tags", TAGS, each_token=True), Head("special", SPECIAL, each_token=True)),
-    Plan(rate=1e-4),
-    192,
-    _tagged,
-)
-TASKS = {task.name: task for task in (PAIRS, GUARD, TAGGER)}
+TASKS = {
+    name: Task(READERS[name], Plan(rate), example)
+    for name, rate, example in (("pairs", 1e-4, _pair), ("guard", 5e-5, _guarded), ("tagger", 1e-4, _tagged))
+}

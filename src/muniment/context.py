@@ -25,7 +25,7 @@ from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Storage, Task, Transaction
 from muniment.errors import Conflict, Denied, InvalidInput, PackChanged, PackImmutable, PinRefused, RoleMissing
 from muniment.language.assertion import Judge
-from muniment.language.readers import RULES, Readers
+from muniment.language.readers import Readers
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
 from muniment.pack.combined import may_pin, narrow_recall_policy
@@ -50,6 +50,10 @@ log = logging.getLogger("muniment.packs")
 
 class _RollBack(Exception):
     """Ends a dry run."""
+
+
+class _LanguageMoves(PackChanged):
+    """The transaction would judge a text in a tenant whose language version has a successor."""
 
 
 def retry_on_pack_change(verb: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
@@ -115,10 +119,13 @@ class FabricContext:
     async def comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """How texts are read and compared under this pack: the tenant's embedder, its thresholds, and the judges.
 
-        Raises `ReadersUnavailable` where this process lacks the tenant's language version.
+        Raises `ReadersUnavailable` where this process lacks the tenant's language version. Where the version has a
+        successor here, the tenant is moved to it, and `PackChanged` has the call tried again.
         """
         known = await self.embedders.register(tx)
         language = await self.languages.read(tx)
+        if self.languages.successor(language) is not None:
+            raise _LanguageMoves("the tenant gets another language version at this moment; try again")
         readers = self.languages.readers(language)
         return TextComparer(
             known.in_use,
@@ -131,9 +138,10 @@ class FabricContext:
         )
 
     async def reading_comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
-        """The same for callers that only read: the tenant's embedder is looked up and never recorded."""
+        """The same for callers that only read: the embedder is looked up and never recorded, and no tenant moved."""
         known = await self.embedders.read(tx)
         language = await self.languages.read(tx)
+        language = self.languages.successor(language) or language
         readers = self.languages.readers(language)
         return TextComparer(
             known.in_use,
@@ -179,6 +187,11 @@ class FabricContext:
             )
             async with opened as tx:
                 yield tx
+        except _LanguageMoves:
+            async with self.transaction(tenant_id, "writer") as moving:
+                moving.change_nothing_visible()
+                await self.languages.move(moving, packs.PROGRAM)
+            raise
         except PackChanged:
             self.packs.forget_in_force(tenant_id)
             raise
@@ -353,8 +366,7 @@ class FabricContext:
                     is_new = await self.vault.tenant(tx) is None
                     if is_new:
                         await packs.open_tenant(tx, self.vault)
-                        if self.languages.own != RULES:
-                            await self.languages.adopt(tx, packs.PROGRAM)
+                        await self.languages.start(tx, packs.PROGRAM)
                     pack = await self.packs.read_in_force(tx)
                     if pack is None:
                         pack = (await packs.register(tx, self.packs.default, packs.PROGRAM)).pack

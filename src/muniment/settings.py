@@ -12,7 +12,7 @@ from muniment.errors import InvalidInput
 from muniment.home_folder import database_address, home_folder
 from muniment.language.assertion import Judge, judge
 from muniment.language.embedding import Embedder
-from muniment.language.readers import Readers, find_readers
+from muniment.language.readers import BrokenReaders, Readers, find_readers
 from muniment.pack import Pack, load_pack
 from muniment.webhooks.settings import WebhookSettings
 
@@ -37,7 +37,7 @@ class OpenOptions(TypedDict, total=False):
     models: Models | Mapping[str, Any] | str | Path | None
     processes: int
     index_mb: int | None
-    readers: Readers | None
+    readers: Readers | BrokenReaders | None
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Settings:
     processes: int = 1
     # Memory for the index that recalls are ranked from, of all processes together; 0 turns it off.
     index_bytes: int = DEFAULT_INDEX_MB * _MB
-    # The trained readers; None for the rules alone.
-    readers: Readers | None = None
+    # The trained readers, or why those that are installed cannot be used; None for the rules alone.
+    readers: Readers | BrokenReaders | None = None
 
     @classmethod
     def gather(cls, url: str | None, **options: Unpack[OpenOptions]) -> "Settings":
@@ -89,8 +89,11 @@ class Settings:
         )
 
 
-def installed_readers() -> Readers | None:
-    """Return the readers of the package muniment-models; None without it, or where MUNIMENT_READERS is `off`."""
+def installed_readers() -> Readers | BrokenReaders | None:
+    """Return the readers of the package muniment-models; None without it, or where MUNIMENT_READERS is `off`.
+
+    Where the package is broken, that says why: what needs no readers works without them.
+    """
     named = os.environ.get("MUNIMENT_READERS") or "on"
     if named not in ("on", "off"):
         raise InvalidInput("expected MUNIMENT_READERS to be on or off", field="readers")

@@ -1,7 +1,8 @@
 """The supervisor: several processes of one program, replaced when they die, renewed on SIGHUP, ended on a signal.
 
 The processes have numbers from 1 on. The first one starts alone, because it may have to create the database, and
-because an error that it meets the others would meet too. Why not uvicorn's own supervisor:
+because an error that it meets the others would meet too. One more process may run beside them, which they ask for
+something: it is replaced and renewed like the others, is never what ends them, and ends last. Why not uvicorn's own:
 docs/adr/0049-own-supervisor-for-several-processes.md.
 """
 
@@ -32,6 +33,8 @@ Command = Literal["work", "retire", "stop"]
 Target = Callable[..., None]
 
 INTERNAL = 70
+# The number of the process beside the others.
+_BESIDE = 0
 # A process that lived shorter died at once; so many of these in succession, and the supervisor gives up.
 SETTLED_SECONDS = 10.0
 MOST_QUICK_DEATHS = 5
@@ -81,11 +84,21 @@ class Link:
                 return
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A process beside the others: what the log calls it, and what it runs."""
+
+    name: str
+    target: Target
+    args: tuple[Any, ...]
+
+
 @dataclass(eq=False)
 class _Running:
     """A process that was started."""
 
     number: int
+    name: str
     process: Any
     connection: Connection
     last_message_at: float
@@ -93,6 +106,10 @@ class _Running:
     works: bool = False
     is_ending: bool = False
     error: MunimentError | None = None
+
+    @property
+    def is_beside(self) -> bool:
+        return self.number == _BESIDE
 
     def send(self, command: Command) -> None:
         with suppress(OSError):
@@ -121,14 +138,15 @@ class _Slot:
 class Supervisor:
     """Runs `target` in `count` processes until a signal; `run` returns the exit code.
 
-    `on_ready` is called once all have started. With `has_worker`, exactly one process at a time is told to run the
-    jobs. `on_stop` is called when the end begins, `on_end` with the process id of each that has ended, `on_figure` with
-    what processes send beside.
+    `on_ready` is called once all have started, but for the one `beside` them. With `has_worker`, exactly one process at
+    a time is told to run the jobs. `on_stop` is called when the end begins, `on_end` with the process id of each that
+    has ended, `on_figure` with what else processes send.
     """
 
     target: Target
     args: tuple[Any, ...]
     count: int
+    beside: Beside | None = None
     has_worker: bool = False
     on_ready: Callable[[], None] = lambda: None
     on_stop: Callable[[], None] = lambda: None
@@ -149,14 +167,16 @@ class Supervisor:
     _error: MunimentError | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._slots = {number: _Slot() for number in range(1, self.count + 1)}
+        first = _BESIDE if self.beside is not None else 1
+        self._slots = {number: _Slot() for number in range(first, self.count + 1)}
 
     def run(self) -> int:
         """Run until a signal, or until no process stays; raises the error that kept the processes from starting."""
         had_terminal = _has_terminal()
         with _received_signals() as signals:
             try:
-                self._slots[1].start_at = time.monotonic()
+                for number in {_BESIDE, 1} & {*self._slots}:
+                    self._slots[number].start_at = time.monotonic()
                 while not self._is_stopping or self._alive:
                     self._start_due()
                     self._wait(signals)
@@ -164,6 +184,7 @@ class Supervisor:
                         self._on_signal(number, had_terminal)
                     self._read_messages()
                     self._remove_ended()
+                    self._end_beside()
                     self._assign_jobs()
                     self._kill_overdue()
             finally:
@@ -208,7 +229,8 @@ class Supervisor:
     def _on_message(self, one: _Running, message: object) -> None:
         one.last_message_at = time.monotonic()
         if message == "ready":
-            one.ready_at, self._has_started = one.last_message_at, True
+            one.ready_at = one.last_message_at
+            self._has_started = self._has_started or not one.is_beside
             if one is self._successor:
                 self._replace(one)
         elif isinstance(message, MunimentError):
@@ -250,8 +272,9 @@ class Supervisor:
         slot.running = None
         is_quick = one.ready_at is None or now - one.ready_at < SETTLED_SECONDS
         slot.quick_deaths = slot.quick_deaths + 1 if is_quick else 0
-        self._quick_deaths = self._quick_deaths + 1 if is_quick and not self._has_settled(now) else 0
-        if not self._has_started:
+        if not one.is_beside:
+            self._quick_deaths = self._quick_deaths + 1 if is_quick and not self._has_settled(now) else 0
+        if not self._has_started and not one.is_beside:
             self._give_up(one)
         elif self._quick_deaths >= MOST_QUICK_DEATHS:
             log.error("%d processes ended at once, the last one %s: giving up", self._quick_deaths, one.end())
@@ -260,7 +283,7 @@ class Supervisor:
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (slot.quick_deaths - 2)) if slot.quick_deaths > 1 else 0.0
             if self._successor is None or self._successor.number != one.number:
                 slot.start_at = now + pause
-            log.error("process %d ended (%s), to be replaced in %g s%s", one.number, one.end(), pause, _why(one))
+            log.error("%s ended (%s), to be replaced in %g s%s", one.name, one.end(), pause, _why(one))
             self._report_once()
 
     def _give_up(self, one: _Running) -> None:
@@ -269,7 +292,8 @@ class Supervisor:
         self._stop()
 
     def _has_settled(self, now: float) -> bool:
-        return any(one.ready_at is not None and now - one.ready_at >= SETTLED_SECONDS for one in self._alive)
+        numbered = (one for one in self._alive if not one.is_beside)
+        return any(one.ready_at is not None and now - one.ready_at >= SETTLED_SECONDS for one in numbered)
 
     # ---- what is done ----
 
@@ -286,7 +310,9 @@ class Supervisor:
     def _start(self, number: int) -> _Running:
         context = get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_enter, args=(number, theirs, self.target, self.args))
+        beside = self.beside if number == _BESIDE else None
+        target, args = (beside.target, beside.args) if beside is not None else (self.target, self.args)
+        process = context.Process(target=_enter, args=(number, theirs, target, args))
         # Blocked until the process ignores them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _FROM_TERMINAL)
         try:
@@ -294,9 +320,10 @@ class Supervisor:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
-        one = _Running(number, process, cast("Connection", ours), time.monotonic())
+        name = beside.name if beside is not None else f"process {number}"
+        one = _Running(number, name, process, cast("Connection", ours), time.monotonic())
         self._alive.append(one)
-        log.info("process %d started", number, extra={"pid": process.pid})
+        log.info("%s started", name, extra={"pid": process.pid})
         return one
 
     def _report_once(self) -> None:
@@ -304,7 +331,7 @@ class Supervisor:
         first = self._slots[1].running
         if self._is_reported or self._is_stopping or first is None or first.ready_at is None:
             return
-        others = [slot for number, slot in self._slots.items() if number != 1]
+        others = [slot for number, slot in self._slots.items() if number not in (_BESIDE, 1)]
         for slot in others:
             if slot.running is None and slot.start_at is None:
                 slot.start_at = time.monotonic()
@@ -316,7 +343,7 @@ class Supervisor:
         """Have one process run the jobs, if none does; one that is ending still does until it is gone."""
         if not self.has_worker or self._is_stopping or any(one.works for one in self._alive):
             return
-        ready = [one for one in self._alive if one.ready_at is not None and not one.is_ending]
+        ready = [one for one in self._alive if one.ready_at is not None and not one.is_ending and not one.is_beside]
         if ready:
             # The newest: while processes are renewed the others are about to end.
             ready[-1].works = True
@@ -326,16 +353,24 @@ class Supervisor:
         self._is_stopping = True
         self.on_stop()
         for one in self._alive:
-            # A second signal would be a hard stop: one that is ending finishes.
-            if not one.is_ending:
+            # A second signal would be a hard stop: one that is ending finishes. Those that finish may still ask the one
+            # beside them.
+            if not one.is_ending and not one.is_beside:
                 one.terminate()
+
+    def _end_beside(self) -> None:
+        """End the process beside the others once they are gone."""
+        if self._is_stopping and all(one.is_beside for one in self._alive):
+            for one in self._alive:
+                if not one.is_ending:
+                    one.terminate()
 
     def _kill_overdue(self) -> None:
         now = time.monotonic()
         for one in self._alive:
             is_silent = one.ready_at is not None and not one.is_ending and now - one.last_message_at > SILENT_AFTER
             if is_silent:
-                log.error("process %d does not respond and is killed", one.number)
+                log.error("%s does not respond and is killed", one.name)
             if is_silent or (self._kill_at is not None and now >= self._kill_at):
                 one.process.kill()
 

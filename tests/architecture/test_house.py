@@ -38,6 +38,7 @@ RULES = {
     "candidates/rules.py",
     "capture/rules.py",
     "consent/rules.py",
+    "contradictions/batch_rules.py",
     "contradictions/rules.py",
     "database/row_digests.py",
     "database/row_forms.py",

@@ -4,9 +4,10 @@ import asyncio
 import subprocess
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
-from bench import beside, picture
+from bench import beside, locomo, picture, readers
 from bench.__main__ import PARTS, report
 from bench.furnish import WORDS, furnish
 from bench.locomo import Conversation, Question, Turn
@@ -18,9 +19,10 @@ from muniment import AsyncFabric
 from muniment.pack import load_pack
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.language.tiny_readers import tiny_readers
 
 # These need data and other programs, or take long: they are run by hand with --quick.
-BY_HAND = {"beside", "first_start", "cli_start", "console", "replaying"}
+BY_HAND = {"beside", "first_start", "cli_start", "console", "readers", "replaying"}
 
 
 @pytest.mark.parametrize("name", sorted(PARTS.keys() - BY_HAND))
@@ -67,6 +69,26 @@ def test_beside_peers_our_recalls_return_what_was_asked_for_alone(server: TestSe
     store = picture.Row("LangGraph PostgresStore", add=Cost(1, 1), batch=Cost(1, 1), search=Cost(1, 1))
     assert len(beside.figures(ours, [ours.row, store], [talk])) == 9
     assert len(beside.figures(ours, [ours.row], [talk])) == 3
+
+
+def test_the_readers_are_measured_from_the_judge_to_the_promotion(
+    server: TestServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locomo, "load", lambda: None)
+    tiny = tiny_readers(tmp_path, contradicts={"[CLS]": -5.0}, attack={"[CLS]": -5.0})
+    found = asyncio.run(readers.measure(server, tiny, Cost(2.0, 2.0), quick=True))
+    assert [one.bar for one in found] == ["<= 60", "<= 12", "<= 250", ">= 0.2"]
+    assert all(one.value > 0 and one.scope for one in found)
+    assert "100% of the turns were promoted" in found[1].detail
+    assert len(asyncio.run(readers.measure(server, tiny, None, quick=True))) == 3
+
+
+def test_without_weights_the_readers_are_left_out_with_a_line(
+    server: TestServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(readers, "find_readers", lambda: None)
+    assert asyncio.run(readers.run(server, True)) == []
+    assert "no weights of trained readers are installed: left out" in capsys.readouterr().err
 
 
 def test_cpu_of_another_process_and_its_children_is_counted() -> None:

@@ -159,6 +159,25 @@ def test_a_number_that_only_the_tagger_finds_is_masked_behind_a_word_that_announ
         assert said(fabric, people, text, subject="customer:c_1").candidate.text == masked
 
 
+@pytest.mark.rule("RED-5", "RED-2")
+def test_a_number_of_the_companys_own_that_the_tagger_finds_stays_too(reading: Opened, people: People) -> None:
+    hotline = "policy_layer: {guardrails: {redaction_exceptions: {phone: ['+1 774 921 0000']}}}\n"
+    # The tagger finds the first digits of the hotline: a part of what the pack names.
+    text = "Call 774921 0000 after six."
+    with reading(hotline) as fabric:
+        kept = said(fabric, people, text).candidate
+    assert (kept.text, kept.redactions, kept.exceptions) == (text, {}, {"phone": 1})
+    assert (kept.classification, gate(kept, "redaction")) == ("INTERNAL", "excepted phone 1")
+
+
+@pytest.mark.rule("RED-5", "RED-2")
+def test_without_the_exception_that_number_is_masked(reading: Opened, people: People) -> None:
+    with reading() as fabric:
+        grant(fabric, people)
+        masked = said(fabric, people, "Call 774921 0000 after six.", subject="customer:c_1").candidate
+    assert (masked.text, masked.exceptions) == ("Call [PHONE] after six.", {})
+
+
 @pytest.mark.rule("CAN-13")
 def test_a_special_category_raises_the_label_to_the_lowest_sensitive_one(reading: Opened, people: People) -> None:
     with reading() as fabric:

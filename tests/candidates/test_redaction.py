@@ -133,6 +133,62 @@ def test_a_classified_attribute_is_masked_by_its_name_whatever_it_looks_like(und
         assert nested.candidate.value == {"loyalty_code": "[CODE]", "size": "M"}
 
 
+OWN = """
+policy_layer:
+  guardrails:
+    redaction_exceptions: {email: [help@acme.example], phone: ["+49 30 901820"]}
+"""
+
+
+@pytest.mark.rule("RED-5", "CAN-4")
+def test_an_excepted_value_needs_no_consent_stays_readable_and_is_counted_apart(under: Opener, people: People) -> None:
+    text = "Returns are announced to help@acme.example or under 030 901820."
+    with under(OWN) as fabric:
+        item = proposed(fabric, people.run(None), write_class="statement", text=text)
+        assert item.candidate.text == text
+        assert (item.candidate.redactions, item.candidate.exceptions) == ({}, {"email": 1, "phone": 1})
+        assert (item.candidate.classification, item.sensitive) == ("INTERNAL", False)
+        (gate,) = [one for one in item.candidate.gates if one.gate == "redaction"]
+        assert (gate.reason, gate.detail) == ("excepted", "email 1, phone 1")
+        edited = fabric.queue.edit(people.reviewer, item.proposal_id, text="Write to help@acme.example.")
+        assert isinstance(edited, Proposal)
+        assert (edited.candidate.text, edited.candidate.exceptions) == ("Write to help@acme.example.", {"email": 1})
+        fabric.queue.approve(people.reviewer, edited.proposal_id)
+        assert [one.text for one in fabric.recall(people.run(None)).records] == ["Write to help@acme.example."]
+        found = fabric.metrics(people.auditor)
+        tallies = found.flow.redaction_exceptions
+        assert [(one.kind, one.write_class, one.count) for one in tallies] == [
+            ("email", "statement", 2),
+            ("phone", "statement", 1),
+        ]
+        assert (found.flow.redactions, found.pii.violations) == ((), 0)
+
+
+@pytest.mark.rule("RED-5")
+def test_beside_an_excepted_value_others_are_masked_and_raise_the_label(under: Opener, people: People) -> None:
+    with under(OWN) as fabric:
+        fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+        item = statement(fabric, people, f"Ann writes from {MAIL} to help@acme.example, not to x.help@acme.example.")
+        assert item.candidate.text == "Ann writes from [EMAIL] to help@acme.example, not to [EMAIL]."
+        assert (item.candidate.redactions, item.candidate.exceptions) == ({"email": 2}, {"email": 1})
+        assert item.candidate.classification == "PII"
+        (gate,) = [one for one in item.candidate.gates if one.gate == "redaction"]
+        assert (gate.reason, gate.detail) == ("masked", "email 2, excepted email 1")
+
+
+@pytest.mark.rule("RED-5", "ERA-7")
+def test_no_exception_lets_an_address_into_a_field_that_is_kept_in_the_open(under: Opener, people: People) -> None:
+    with under(OWN) as fabric, pytest.raises(InvalidInput) as error:
+        fabric.capture(
+            people.run(),
+            kind="message",
+            text="hello",
+            classification="INTERNAL",
+            qualifiers={"contact": "help@acme.example"},
+        )
+    assert error.value.field == "qualifiers"
+
+
 @pytest.mark.rule("RED-2")
 def test_a_pattern_of_the_pack_that_would_never_end_elsewhere_runs_in_linear_time(
     under: Opener, people: People

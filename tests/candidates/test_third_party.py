@@ -56,6 +56,50 @@ def test_the_speakers_consent_does_not_count_for_what_the_speaker_says_of_somebo
     assert fabric.queue.list(people.reviewer) == []
 
 
+@pytest.mark.rule("CAN-16", "CON-2")
+@pytest.mark.parametrize("user", ["anna_miller", "amiller"])
+def test_who_shares_only_a_family_name_with_the_speaker_is_somebody_else(
+    fabric: Fabric, people: People, user: str
+) -> None:
+    grant(fabric, people, f"user:{user}")
+    no = refused(fabric, people.run(user), **OWN, text="Tom Miller is Muslim")
+    assert (no.gate, no.reason) == ("consent", "third_party")
+
+
+@pytest.mark.rule("CAN-16", "CON-2")
+def test_a_record_of_another_name_is_not_about_a_subject_whose_id_is_made_of_a_name(
+    fabric: Fabric, people: People
+) -> None:
+    grant(fabric, people, "user:joanna")
+    no = refused(fabric, people.service, **NOTE, text="Ben Carter is Muslim", subject="user:joanna")
+    assert (no.gate, no.reason) == ("consent", "third_party")
+
+
+@pytest.mark.rule("CAN-16", "CON-2")
+@pytest.mark.parametrize(
+    "fact",
+    [
+        {"entity": "user:joanna", "predicate": "brother_diagnosis", "value": "HIV"},
+        {"entity": "user:joanna", "predicate": "known", "value": {"brother": {"diagnosis": "HIV"}}},
+        {"entity": "colleague:tom", "predicate": "religion", "value": "muslim"},
+    ],
+)
+def test_a_fact_on_a_key_that_names_somebody_else_is_about_them(
+    fabric: Fabric, people: People, fact: dict[str, Any]
+) -> None:
+    grant(fabric, people, "user:joanna")
+    said = {"write_class": "preference", "kind": "message", "subject": "user:joanna", **fact}
+    no = refused(fabric, people.run("joanna"), **said)
+    assert (no.gate, no.reason) in (("consent", "third_party"), ("consent", "subject_is_not_the_entity"))
+
+
+@pytest.mark.rule("CAN-13")
+def test_invisible_characters_hide_nothing_from_the_rules(fabric: Fabric, people: People) -> None:
+    grant(fabric, people, "user:joanna")
+    no = refused(fabric, people.run("joanna"), **OWN, text="Tom Miller is Mus\u200blim")
+    assert (no.gate, no.reason) == ("consent", "third_party")
+
+
 @pytest.mark.rule("CAN-13", "CAN-16", "CON-2")
 @pytest.mark.parametrize(
     "text", ["I have diabetes", "My diabetes got worse", "I'm gay", "Ich bin Muslim", "We are Jewish"]

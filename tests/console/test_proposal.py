@@ -10,6 +10,7 @@ from muniment.model.proposal import Proposal
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.interfaces.http import RunningServer
+from tests.pack_activation import acme, put_in_force
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 SUBJECT = "customer:cust_1"
@@ -74,6 +75,22 @@ def test_that_it_is_about_a_third_party_is_shown_in_the_queue_with_the_proposal_
     fabric.queue.override(people.reviewer, found.proposal_id, tier="semantic")
     memory_id = fabric.queue.approve(people.reviewer, found.proposal_id).memory_id
     assert "third party" in words(auditor.get(f"memory/{memory_id}"))
+
+
+@pytest.mark.rule("RED-5")
+def test_a_proposal_shows_what_the_pack_excepts_apart_from_what_was_masked(
+    http_server: RunningServer, reviewer: Browser, people: People
+) -> None:
+    fabric = http_server.local
+    own = "policy_layer: {guardrails: {redaction_exceptions: {email: [help@acme.example]}}}"
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", own))
+    fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    text = "Ann writes from ann@example.com to help@acme.example."
+    found = proposed(fabric, people.run(), write_class="statement", text=text, subject=SUBJECT)
+    shown = words(reviewer.get(f"queue/{found.proposal_id}"))
+    assert "Ann writes from [EMAIL] to help@acme.example." in shown
+    assert "Masked: 1 × email" in shown  # noqa: RUF001
+    assert "Left, as the pack excepts it: 1 × email" in shown  # noqa: RUF001
 
 
 def test_what_it_contradicts_is_shown_beside_it_word_by_word(

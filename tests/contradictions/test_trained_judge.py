@@ -1,20 +1,21 @@
 """The trained judge of pairs at the gate: what it reads, what it alone may do, and what a person decides (CTR-2)."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from muniment import Fabric, load_pack
-from muniment.language.readers import Readers
+from muniment.language.readers import PairScores, Readers
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import HEAD
 from tests.language.tiny_readers import tiny_readers
 from tests.pack_activation import put_in_force
+from tests.promotion.proven_source import PROOFS, capture, prove
 from tests.stories import event_data, promoted, proposed
 
 # The judge finds that texts contradict where one says `weekly` and the other `monthly`: 0.99; with `perhaps` it is
@@ -110,6 +111,15 @@ def test_questions_greetings_and_other_subjects_are_not_read(judging: Opened, pe
 
 
 @pytest.mark.rule("CTR-2")
+def test_long_texts_that_share_hardly_a_word_are_not_read(judging: Opened, people: People) -> None:
+    one = "The weekly paintings of my kids at the beach had such kind words from all our friends that we framed them."
+    other = "My charity race with friends from work went well, and the monthly training in the hills is going on."
+    with judging() as fabric:
+        remembered(fabric, people, one)
+        assert propose(fabric, people, other).contradiction_check.contradicted == ()
+
+
+@pytest.mark.rule("CTR-2")
 def test_texts_about_two_subjects_are_not_read(judging: Opened, people: People) -> None:
     with judging() as fabric:
         remembered(fabric, people, "The newsletter is wanted weekly.", subject="customer:c_1")
@@ -192,6 +202,92 @@ def test_a_batch_is_judged_as_single_proposals_are(judging: Opened, people: Peop
         assert len(fabric.consolidate(people.tenant_id).proposals) == len(said)
         queue = fabric.queue.list(people.reviewer)
         assert {one.contradiction_check.contradicted for one in queue} == {(old,)}
+
+
+# ---- candidates of one batch, which policy may promote together ----
+
+AUTO = """
+memory_layer:
+  promotion_thresholds: {calibrate_from: 12}
+  classes: {statement: {approval: auto, auto_promotion: {threshold: 0.90}}}
+"""
+FAR = ("Invoices for the Munich office are printed weekly.", "In Munich they sort out billing monthly.")
+UNSURE = (FAR[0], "In Munich they sort out billing perhaps monthly.")
+OTHERS = ("Herons nest by the mill.", "The printer wants A4 sheets.", "Bread comes from Olten.")
+
+
+class Outcome(NamedTuple):
+    """What became of texts: those recalled, the waiting ones, and the contradictions between them with their reasons."""
+
+    recalled: list[str]
+    waiting: list[str]
+    contradictions: list[tuple[str, str, str]]
+
+
+def stated(fabric: Fabric, people: People, user_id: str, *batches: Sequence[str]) -> Outcome:
+    """State texts for a user in batches, and return what becomes of them."""
+    texts: dict[str, str] = {}
+    waiting: list[str] = []
+    for batch in batches:
+        capture(fabric, people, *batch, user_id=user_id)
+        for proposal_id in fabric.consolidate(people.tenant_id).proposals:
+            one = fabric.queue.get(people.reviewer, proposal_id)
+            texts |= {proposal_id: one.candidate.text, one.memory_id or "": one.candidate.text}
+            waiting += [one.candidate.text] if one.status in ("pending", "held") else []
+    recalled = [one.text for one in fabric.recall(people.run(user_id), limit=100).all_records]
+    found = [one for one in fabric.contradictions.list(people.reviewer) if one.proposal_id in texts]
+    sides = [(texts[one.existing], texts[one.proposal_id], one.reason) for one in found]
+    return Outcome(sorted(recalled), sorted(waiting), sides)
+
+
+@pytest.mark.rule("CTR-2", "PRO-7", "REV-9")
+@pytest.mark.parametrize("said", [FAR, (*OTHERS, *FAR), (FAR[0], *OTHERS, FAR[1]), UNSURE, OTHERS])
+def test_in_one_batch_statements_are_judged_beside_each_other_as_if_they_had_come_one_by_one(
+    judging: Opened, people: People, said: tuple[str, ...]
+) -> None:
+    with judging(AUTO) as fabric:
+        prove(fabric, people)
+        found = stated(fabric, people, "together", said)
+        assert found == stated(fabric, people, "apart", *([text] for text in said))
+    conflict = said[-1] in (FAR[1], UNSURE[1])
+    assert found.waiting == ([said[-1]] if conflict else [])
+    assert found.recalled == sorted(text for text in said if text not in found.waiting)
+    judged = [(*FAR, "judge 0.99 of 0.80")] if FAR[1] in said else []
+    assert found.contradictions == judged
+
+
+@pytest.mark.rule("CTR-2", "PRO-7", "REV-13")
+def test_many_approved_at_once_are_judged_beside_each_other(judging: Opened, people: People) -> None:
+    with judging() as fabric:
+        items = [propose(fabric, people, text) for text in (*OTHERS, *FAR)]
+        done = fabric.queue.approve_many(people.reviewer, [one.proposal_id for one in items])
+        assert [one.status for one in done[:4]] == ["promoted"] * 4
+        assert done[4].status != "promoted"
+        assert sorted(one.text for one in fabric.recall(people.run(None)).records) == sorted((*OTHERS, FAR[0]))
+
+
+@pytest.mark.rule("CTR-2", "ISO-6")
+def test_a_flood_in_one_batch_takes_no_more_pairs_a_candidate_than_the_pack_says(
+    judging: Opened, people: People, readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    read_pairs = readers.read_pairs
+
+    async def counted(pairs: Sequence[tuple[str, str]]) -> list[PairScores]:
+        read.append(len(pairs))
+        assert not any(text.endswith("?") for pair in pairs for text in pair)
+        return await read_pairs(pairs)
+
+    with judging(AUTO + "  contradiction: {judge: {pairs: 2, similarity: 0.0}}\n") as fabric:
+        prove(fabric, people)
+        monkeypatch.setattr(readers, "read_pairs", counted)
+        # None of them is near to another, so policy promotes all of them together.
+        found = stated(fabric, people, "flooded", [*PROOFS, *OTHERS, *(f"Is {text[:-1]}?" for text in PROOFS)])
+        assert found.waiting == []
+        assert 0 < max(read) <= 2 * len((*PROOFS, *OTHERS))
+        read.clear()
+        stated(fabric, people, "asked", [f"Where is the {text[:-1]}?" for text in (*PROOFS, *OTHERS)])
+        assert sum(read) == 0, "questions are left out first"
 
 
 def test_promoted_facts_on_keys_are_left_to_their_keys(judging: Opened, people: People) -> None:

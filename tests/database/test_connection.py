@@ -434,3 +434,25 @@ async def test_the_key_of_a_captures_holder_is_read_by_one_plan_for_all(server: 
     (found,) = [row for row in reply.rows if "FROM subjects" in row["statement"] and "FOR SHARE" in row["statement"]]
     # The first capture of a holder also makes its key, in a transaction of its own.
     assert found["generic_plans"] >= 8 and found["custom_plans"] <= 2
+
+
+@in_a_loop
+async def test_the_bodies_of_a_recall_from_the_index_are_read_by_one_plan_for_all(
+    server: TestServer, database: str
+) -> None:
+    people = People("one-plan")
+    run = people.run(None)
+    async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
+        for number in range(9):
+            await fabric.propose(run, write_class="statement", text=f"Parcel {number}.", classification="INTERNAL")
+            queued = await fabric.queue.list(people.reviewer)
+            await fabric.queue.approve_many(people.reviewer, [one.proposal_id for one in queued])
+            await fabric.recall(run, "parcel")
+            await fabric.recall(run, "parcel")
+        async with fabric._context.transaction(people.tenant_id, "recall") as tx:
+            (reply,) = await tx.connection.exchange([(PLANS, [])])
+    (bodies,) = [row for row in reply.rows if "JOIN memory_bodies" in row["statement"]]
+    # The first recall reads the whole scope, with a plan for its own values.
+    assert bodies["generic_plans"] >= 17 and bodies["custom_plans"] <= 1
+    (changes,) = [row for row in reply.rows if "retractions" in row["statement"] and "promoted" in row["statement"]]
+    assert changes["generic_plans"] >= 8 and changes["custom_plans"] == 0

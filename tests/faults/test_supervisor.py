@@ -14,7 +14,7 @@ import pytest
 
 from muniment import supervisor
 from muniment.errors import InvalidInput
-from muniment.supervisor import Supervisor, core_count
+from muniment.supervisor import Beside, Supervisor, core_count
 from tests.faults import process_targets
 from tests.faults.servers import ROOT, environment, eventually
 
@@ -152,6 +152,51 @@ def test_one_that_hangs_is_killed_and_replaced(monkeypatch: pytest.MonkeyPatch) 
     ran = {"target": process_targets.freeze, "args": (), "count": 1, "on_end": ended.append, "on_figure": begun.append}
     assert supervised(end, **ran) == (0, None)
     assert begun == ended
+
+
+# ---- the process beside the others ----
+
+
+def test_the_one_beside_them_is_replaced_renewed_runs_no_jobs_and_ends_last(story: Story) -> None:
+    ended: list[int] = []
+
+    def kill_it() -> None:
+        eventually(lambda: story.pids("work"))
+        eventually(lambda: len(numbered(0)) == 1)
+        os.kill(numbered(0)[0], signal.SIGKILL)
+        eventually(lambda: len(numbered(0)) == 2)
+        os.kill(os.getpid(), signal.SIGHUP)
+        eventually(lambda: len(story.pids("retire")) == 3)
+        eventually(lambda: len(story.pids("work")) == 2)
+
+    def numbered(wanted: int) -> list[int]:
+        return [pid for number, pid, what in story.lines() if number == wanted and what == "started"]
+
+    beside = Beside("the other one", process_targets.stay, (story.folder,))
+    ran = staying(story, has_worker=True, beside=beside, on_end=ended.append)
+    assert supervised(kill_it, **ran) == (0, None)
+    assert [len(numbered(number)) for number in (0, 1, 2)] == [3, 2, 2]
+    assert not {*story.pids("work")} & {*numbered(0)}
+    assert ended[-1] == numbered(0)[-1] and len(ended) == 7
+    last = [pid for _, pid, what in story.lines() if what == "terminated"]
+    assert last[-1] == numbered(0)[-1]
+
+
+def test_the_one_beside_them_may_die_again_and_again(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.1)
+    ended: list[int] = []
+    beside = Beside("the other one", process_targets.die, ())
+    ran = staying(story, beside=beside, on_end=ended.append)
+    assert supervised(lambda: eventually(lambda: len(ended) > supervisor.MOST_QUICK_DEATHS), **ran) == (0, None)
+    assert len(story.pids("started")) == 2 and {*story.pids("started")} <= {*ended}
+
+
+def test_the_one_beside_them_does_not_hide_the_error_of_the_first_one(story: Story) -> None:
+    with pytest.raises(InvalidInput, match="pack: no such thing"):
+        Supervisor(
+            process_targets.refuse, (), 4, beside=Beside("the other one", process_targets.stay, (story.folder,))
+        ).run()
 
 
 def test_if_the_supervisor_is_killed_its_processes_end(story: Story) -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from muniment.database import embedded
 from muniment.database.migrate import migrations
+from muniment.language.readers import BrokenReaders
 from muniment.pack import builtin_pack, load_pack, pack_schema
 from muniment.testing import TestServer
 from tests.interfaces.command import Terminal, run
@@ -202,7 +203,7 @@ def test_the_status_names_tenants_whose_language_version_is_not_here_and_another
     terminal("capture", "The office closes at six.", "-c", "PUBLIC", "--as", "alice")
     monkeypatch.setattr("muniment.settings.installed_readers", lambda: readers)
     adopted = run("db", "language", "--json", *place).json["tenants"]
-    assert {(one["before"], one["version"]) for one in adopted} == {("rules-1", readers.version)}
+    assert {(one["before"], one["version"]) for one in adopted} == {("rules-2", readers.version)}
     assert run("db", "status", "--json", *place).json["missing_languages"] == []
     (tmp_path / "weights" / "guard.onnx").write_bytes(b"changed")
     broken = run("db", "status", "--json", *place)
@@ -214,5 +215,30 @@ def test_the_status_names_tenants_whose_language_version_is_not_here_and_another
     lacking = run("db", "status", *place)
     assert lacking.code == 0
     assert f"its captures wait, the tenant's language version is {readers.version}" in " ".join(lacking.err.split())
-    assert run("db", "language", *place).out.endswith(f"{readers.version} -> rules-1\n")
+    assert run("db", "language", *place).out.endswith(f"{readers.version} -> rules-2\n")
+    assert run("db", "status", "--json", *place).json["missing_languages"] == []
+
+
+@pytest.mark.rule("CAN-15")
+def test_the_status_names_what_is_wrong_with_installed_readers_and_they_cannot_be_adopted(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = ("--home", terminal.home)
+    terminal("capture", "The office closes at six.", "-c", "PUBLIC", "--as", "alice")
+    problem = "the readers' manifest cannot be read: JSONDecodeError"
+    monkeypatch.setattr("muniment.settings.installed_readers", lambda: BrokenReaders(problem))
+    captured = run("capture", "hello", "-c", "PUBLIC", "--as", "alice", "--tenant", "later", *place)
+    assert captured.code == 0
+    shown = run("db", "status", "--json", *place)
+    assert (shown.code, shown.json["language"], shown.json["language_problem"]) == (0, "unchosen", problem)
+    (waiting,) = shown.json["missing_languages"]
+    assert (waiting["tenant_id"], waiting["version"]) == ("later", "unchosen")
+    assert problem in waiting["problem"]
+    said = " ".join(run("db", "status", *place).err.split())
+    assert f"the trained readers cannot be used: {problem}" in said and "tenant later: its captures wait" in said
+    refused = run("db", "language", "--json", *place)
+    assert (refused.code, refused.error["code"]) == (1, "readers_unavailable")
+    monkeypatch.undo()
+    monkeypatch.setenv("MUNIMENT_READERS", "off")
+    assert run("db", "language", "--tenant", "later", *place).out == "later  unchosen -> rules-2\n"
     assert run("db", "status", "--json", *place).json["missing_languages"] == []

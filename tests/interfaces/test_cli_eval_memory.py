@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.interfaces.command import Terminal, run
+from tests.language.tiny_readers import tiny_readers
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "evaluation.md").read_text("utf-8")
@@ -160,6 +161,22 @@ def test_questions_of_longmemeval_are_asked_each_of_its_own_chats(temporary: Pat
     for row in (["n", "2"], ["unanswerable", "1"], ["turns", "6"], ["promoted", "6"], ["recall@5", "1"]):
         assert row in rows
     assert {row[1] for row in rows if row[:1] == ["categories"]} == {"preference", "update"}
+
+
+@pytest.mark.rule("CAN-15")
+def test_with_the_models_memory_and_the_past_are_measured_with_and_without_them(
+    temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A special category needs a consent that nobody gave, so what the tagger marks is refused.
+    tags = {"mill": "HEALTH-self", "red": "HEALTH-self"}
+    readers = tiny_readers(tmp_path / "weights", tags=tags)
+    monkeypatch.setattr("muniment.settings.installed_readers", lambda: readers)
+    found = run("eval", "memory", "--data", written(Path("talks.json"), LOCOMO), "--json").json
+    assert found["language"] == readers.version
+    assert (found["rules"]["refused"], found["readers"]["refused"]) == (1, 3)
+    found = run("eval", "as-of", "--data", written(Path("past.json"), TIMELINES[1:2]), "--json").json
+    assert found["language"] == readers.version
+    assert (found["rules"]["promoted"], found["readers"]["promoted"]) == (2, 1)
 
 
 # ---- as-of ----

@@ -1,13 +1,15 @@
 """The trained readers: their files, how texts are read, and what happens when they cannot be."""
 
+import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import pytest
 
 from muniment.errors import ReadersUnavailable
-from muniment.language.readers import Readers, Weights
+from muniment.language.readers import BrokenReaders, Readers, Weights, find_readers
 from muniment.language.readers.encoding import TextEncoder
 from muniment.language.readers.readers import CHUNK
 from tests.language.tiny_readers import tiny_readers, write_weights
@@ -113,6 +115,74 @@ def test_a_folder_without_a_whole_manifest_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"files": {}}')
     with pytest.raises(ReadersUnavailable, match="manifest cannot be read"):
         Weights.read(tmp_path)
+
+
+WRONG_MANIFESTS = {
+    "no JSON": "{",
+    "no object": "[]",
+    "files in a list": '{"files": [], "readers": {}, "tokenizer": "x"}',
+    "no word table": '{"files": {}, "readers": {}, "tokenizer": "x"}',
+    "readers in a list": '{"files": {"words.npz": {"sha256": ""}}, "readers": [], "tokenizer": "x"}',
+    "a reader that is none": '{"files": {"words.npz": {"sha256": ""}}, "readers": {"pairs": 1}, "tokenizer": "x"}',
+    "no readers": '{"files": {"words.npz": {"sha256": ""}}, "readers": {}, "tokenizer": "x"}',
+    "nested without end": "[" * 100_000,
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the weights that are installed."""
+    folder = tmp_path / "weights"
+    monkeypatch.setattr("muniment_models.weights", lambda: folder)
+    find_readers.cache_clear()
+    yield folder
+    find_readers.cache_clear()
+
+
+@pytest.mark.rule("CAN-15")
+@pytest.mark.parametrize("manifest", WRONG_MANIFESTS.values(), ids=WRONG_MANIFESTS)
+def test_an_installed_package_with_a_wrong_manifest_is_broken_and_not_missing(package: Path, manifest: str) -> None:
+    write_weights(package)
+    (package / "manifest.json").write_text(manifest)
+    found = find_readers()
+    assert isinstance(found, BrokenReaders)
+    assert "manifest" in found.problem
+
+
+@pytest.mark.rule("CAN-15")
+def test_an_installed_package_that_lost_a_part_is_broken_and_an_empty_one_is_none(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_readers() is None
+    find_readers.cache_clear()
+    write_weights(package)
+    monkeypatch.setattr("muniment.language.readers.weights.RUNTIME", "no_such_runtime")
+    assert find_readers() == BrokenReaders(
+        "muniment-models is installed without the package onnxruntime, which runs it"
+    )
+    find_readers.cache_clear()
+    monkeypatch.undo()
+    monkeypatch.setattr("muniment_models.weights", lambda: package)
+    (package / "manifest.json").unlink()
+    assert find_readers() == BrokenReaders("the readers' manifest cannot be read: FileNotFoundError")
+
+
+@pytest.mark.rule("CAN-15")
+def test_a_manifest_without_a_threshold_that_decides_is_refused(tmp_path: Path) -> None:
+    said = json.loads((write_weights(tmp_path) / "manifest.json").read_text())
+    del said["readers"]["pairs"]["thresholds"]["same"]
+    (tmp_path / "manifest.json").write_text(json.dumps(said))
+    with pytest.raises(ReadersUnavailable, match="not all, about the reader pairs"):
+        Readers(Weights.read(tmp_path))
+
+
+@pytest.mark.rule("CAN-15")
+def test_labels_that_the_judge_does_not_know_stop_the_readers(tmp_path: Path) -> None:
+    said = json.loads((write_weights(tmp_path) / "manifest.json").read_text())
+    said["readers"]["pairs"]["labels"] = ["yes", "no", "neither"]
+    (tmp_path / "manifest.json").write_text(json.dumps(said))
+    with pytest.raises(ReadersUnavailable, match="the readers cannot be loaded: ValueError"):
+        anyio.run(Readers(Weights.read(tmp_path)).read_guard, ["anything"])
 
 
 @pytest.mark.rule("CAN-15")

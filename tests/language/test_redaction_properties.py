@@ -99,6 +99,18 @@ MASKS = (
 )
 
 
+# Of the values above, and a domain of which they have an address.
+exceptions = st.fixed_dictionaries(
+    {},
+    optional={
+        "email": st.sampled_from((["ada@example.com"], ["*@example.com"], ["a@example.com"])),
+        "phone": st.sampled_from((["+44 20 7946 0958"], ["+1 541 714 1388"])),
+        "iban": st.just(["GB82 WEST 1234 5698 7654 32"]),
+        "ip": st.sampled_from((["203.0.113.7"], ["2001:db8::8a2e:370:7334", "10.0.0.1"])),
+    },
+)
+
+
 @st.composite
 def packs(draw: st.DrawFn) -> Pack:
     rules: list[dict[str, Any]] = []
@@ -115,7 +127,7 @@ def packs(draw: st.DrawFn) -> Pack:
         {
             "pack_meta": {"id": "any.pack", "version": "1.0.0"},
             "identity": {"classified_attributes": {"tax_id": attribute}},
-            "policy_layer": {"guardrails": {"redaction_rules": rules}},
+            "policy_layer": {"guardrails": {"redaction_rules": rules, "redaction_exceptions": draw(exceptions)}},
         }
     )
 
@@ -132,7 +144,7 @@ def test_under_the_built_in_pack_twice_is_once(text: str) -> None:
     assert (again.content, again.counts, again.label) == (once.content, {}, None)
 
 
-@pytest.mark.rule("RED-3")
+@pytest.mark.rule("RED-3", "RED-5")
 @settings(max_examples=examples(100), deadline=None)
 @given(packs(), texts)
 def test_under_any_pack_twice_is_once(pack: Pack, text: str) -> None:
@@ -140,6 +152,7 @@ def test_under_any_pack_twice_is_once(pack: Pack, text: str) -> None:
     once = redactor.text(text)
     again = redactor.text(once.content)
     assert (again.content, again.counts, again.label) == (once.content, {}, None)
+    assert again.excepted == once.excepted
 
 
 @pytest.mark.rule("RED-3")

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+import muniment_models
 from muniment.language.readers import Readers, Weights
 from muniment.language.readers.tagger import OUTPUTS
 from muniment.language.special import CATEGORIES
@@ -196,3 +197,11 @@ def _tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
 def tiny_readers(folder: Path, **given: object) -> Readers:
     """Return readers with the tiny weights of `write_weights`."""
     return Readers(Weights.read(write_weights(folder, **given)))
+
+
+def install_weights(folder: Path, **given: object) -> Path:
+    """Write a package muniment_models with tiny weights to a folder, which PYTHONPATH is to name first."""
+    package = folder / "muniment_models"
+    write_weights(package / "weights", **given)
+    (package / "__init__.py").write_text(Path(muniment_models.__file__).read_text())
+    return folder

@@ -104,6 +104,40 @@ def test_it_looks_into_values_at_every_depth(value: Any, kinds: set[str]) -> Non
     assert personal_data_in(value) == kinds
 
 
+EXCEPTIONS = {
+    "email": frozenset({"support@acme.example", "*@corp.acme.example"}),
+    "phone": frozenset({"+4930901820", "030901820"}),
+    "iban": frozenset({"DE89370400440532013000"}),
+    "ip": frozenset({"203.0.113.9", "2001:db8::8a2e:370:7334"}),
+}
+
+
+@pytest.mark.rule("MET-4", "RED-5")
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("Write to Support@acme.example or jane@corp.acme.example.", set[str]()),
+        ("jane.support@acme.example", {"email"}),
+        ("support@acme.example.evil.com", {"email"}),
+        ("support@acme.example and ada@example.com", {"email"}),
+        ("Call +49 30 901820, 0049 30 90 18 20 or 030 901820.", set[str]()),
+        ("call +49 (0)30 901820", set[str]()),
+        ("phone: +4930901820", set[str]()),
+        ("Call +49 30 901820 ext. 12", {"phone"}),
+        ("Call +49 30 901821", {"phone"}),
+        ("phone: 4930901821", {"phone"}),
+        ("DE89 3704 0044 0532 0130 00", set[str]()),
+        ("GB82WEST12345698765432 and more", {"iban"}),
+        ("from 203.0.113.9 and 2001:db8::8a2e:370:7334", set[str]()),
+        ("from 203.0.113.90", {"ip"}),
+    ],
+)
+def test_it_does_not_report_what_the_pack_excepts_and_nothing_else_is_left_out(text: str, kinds: set[str]) -> None:
+    assert personal_data(text, EXCEPTIONS) == kinds
+    assert personal_data_in({"said": [text]}, exceptions=EXCEPTIONS) == kinds
+    assert personal_data(text) != set(), "each of them is reported without the exceptions"
+
+
 @pytest.mark.rule("MET-4")
 def test_it_shares_nothing_with_redaction() -> None:
     tree = ast.parse(inspect.getsource(pii_scan))

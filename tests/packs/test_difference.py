@@ -63,6 +63,18 @@ ONE_RULE: dict[str, tuple[str, str, list[tuple[str, str, Any, Any]]]] = {
             )
         ],
     ),
+    "an exception": (
+        "policy_layer: {guardrails: {redaction_exceptions: {phone: ['+49 30 901820']}}}",
+        "policy_layer: {guardrails: {redaction_exceptions: {phone: ['+49 30 901820', '+49 30 901821']}}}",
+        [
+            (
+                "policy_layer.guardrails.redaction_exceptions.phone",
+                "changed",
+                ["+4930901820"],
+                ["+4930901820", "+4930901821"],
+            )
+        ],
+    ),
     "a detector turned off": (
         "",
         "policy_layer: {guardrails: {redaction_rules: [{name: ip, detector: ip, enabled: false}]}}",

@@ -71,6 +71,21 @@ RULES: dict[str, tuple[str, str, str]] = {
         "policy_layer: {guardrails: {redaction_rules: [{name: ext, pattern: 'Q[0-9]+', mask: '[EXT]'}]}}",
         "guardrails.redaction_rules.ext: left out",
     ),
+    "an exception": (
+        "policy_layer: {guardrails: {redaction_exceptions: {email: [a@acme.example, b@acme.example]}}}",
+        "policy_layer: {guardrails: {redaction_exceptions: {email: [a@acme.example]}}}",
+        "guardrails.redaction_exceptions.email: 1 more",
+    ),
+    "a domain": (
+        "policy_layer: {guardrails: {redaction_exceptions: {email: ['*@acme.example']}}}",
+        "policy_layer: {guardrails: {redaction_exceptions: {email: [a@acme.example]}}}",
+        "guardrails.redaction_exceptions.email: 1 more",
+    ),
+    "a hotline": (
+        "policy_layer: {guardrails: {redaction_exceptions: {phone: ['+49 30 901820']}}}",
+        "",
+        "guardrails.redaction_exceptions.phone: 1 more",
+    ),
     "replay": (
         "memory_layer: {retention: {replay_horizon: 1d}}",
         "",
@@ -104,6 +119,12 @@ def test_a_pack_that_says_the_same_loosens_nothing() -> None:
     assert loosened(builtin_pack(), builtin_pack()) == ()
     assert loosened(builtin_pack(), pack("")) == ()
     assert not needs_second_person(builtin_pack(), pack(""))
+
+
+@pytest.mark.rule("PAC-5", "RED-5")
+def test_an_address_of_a_domain_that_is_excepted_already_loosens_nothing() -> None:
+    exceptions = "policy_layer: {guardrails: {redaction_exceptions: {email: [%s]}}}"
+    assert loosened(pack(exceptions % "'*@acme.example'"), pack(exceptions % "a@acme.example", "1.1.0")) == ()
 
 
 @pytest.mark.rule("PAC-5")

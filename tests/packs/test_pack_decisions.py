@@ -190,6 +190,21 @@ def test_a_fact_that_the_pack_in_force_masks_comes_back_as_a_proposal_of_its_own
     assert values(fabric, people) == ["call extension [EXT]"]
 
 
+@pytest.mark.rule("PAC-9", "RED-5")
+def test_a_value_that_the_pack_in_force_excepts_no_longer_comes_back_masked_and_needs_consent(
+    fabric: Fabric, people: People
+) -> None:
+    own = "policy_layer: {guardrails: {redaction_exceptions: {email: [help@acme.example]}}}"
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", own))
+    items = [proposed(fabric, people.run(), write_class="statement", text=f"{n} at help@acme.example.") for n in (1, 2)]
+    fabric.queue.approve(people.reviewer, items[0].proposal_id)
+    put_in_force(fabric, people.tenant_id, acme("1.1.0"))
+    done = fabric.queue.approve(people.reviewer, items[1].proposal_id)
+    assert done.status == "withdrawn" and "consent" in (done.verdicts[-1].reason or "")
+    assert [one.text for one in fabric.recall(people.run()).records] == ["1 at help@acme.example."]
+    assert fabric.metrics(people.auditor).pii.violations == 0, "it was promoted under the pack that excepts it"
+
+
 @pytest.mark.rule("PAC-9")
 def test_many_approved_at_once_pass_the_gates_of_the_pack_in_force(fabric: Fabric, people: People) -> None:
     items = [

@@ -12,6 +12,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.faults.concurrency import Calls, hold_clock
+from tests.promotion.proven_source import PROOFS, capture, prove
 from tests.stories import proposed, run_job
 
 PACK = """
@@ -20,26 +21,8 @@ memory_layer:
   promotion_thresholds: {calibrate_from: 12}
   classes: {statement: {approval: auto, auto_promotion: {threshold: 0.90}}}
 """
-PROOFS = (
-    "Parcels leave at noon.", "The shop has a red door.", "Invoices are blue.", "Music plays in hall four.",
-    "Lunch costs nine euros.", "Trains stop at Bern.", "Cats sleep a lot.", "The pump needs oil.",
-    "Grapes ripen in autumn.", "Keys hang behind the desk.", "Snow closes the pass.", "Paint dries in an hour.",
-)  # fmt: skip
 SAID = ("Herons nest by the mill.", "The printer wants A4 sheets.", "Bread comes from Olten.")
 FOURTEEN, THIRTY = (f"Returns are accepted within {days} days of delivery." for days in (14, 30))
-
-
-def prove(fabric: Fabric, people: People) -> None:
-    """Have people approve what the source says, so that policy promotes it."""
-    capture(fabric, people, *PROOFS, user_id="another")
-    waiting = fabric.consolidate(people.tenant_id).proposals
-    assert all(one.status == "promoted" for one in fabric.queue.approve_many(people.reviewer, waiting))
-    assert run_job(fabric, "calibrate", people.tenant_id).nonzero
-
-
-def capture(fabric: Fabric, people: People, *texts: str, user_id: str | None = "cust_1") -> None:
-    common = {"kind": "statement", "classification": "INTERNAL", "user_id": user_id}
-    fabric.capture_many(people.service, [{**common, "text": text} for text in texts])
 
 
 @pytest.fixture

@@ -156,7 +156,6 @@ def work_in_hand(owner: Connection, tenant_id: str) -> None:
         "extractions VALUES (%(t)s, %(capture)s, 'x@1', %(holder)s, %(at)s, 'sealed')",
         "model_calls VALUES (%(t)s, 'x@1', '2026-01-05', 1)",
         "calibrations VALUES (%(t)s, 'cal_1', %(seq)s, %(at)s, %(txid)s, 'agent x@1', 1, 1, '[]')",
-        "language_versions VALUES (%(t)s, %(seq)s, 'rules-1', %(at)s, 'ada', %(txid)s)",
         "breakers VALUES (%(t)s, 'preference', %(seq)s, %(at)s, %(txid)s, true, 'auto', 1, 1, 0.5)",
         "alerts VALUES (%(t)s, 'x', %(at)s)",
         "job_runs VALUES (%(t)s, 'seal', %(at)s, 1, NULL, 0)",

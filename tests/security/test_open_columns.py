@@ -102,7 +102,7 @@ backfill_items: backfill_id became change memory_id outcome proposal_id reason
 backfills: backfill_id place
 breakers: write_class
 calibrations: calibration_id points source
-candidates: calibration candidate_id capture_id class consent_id edits flags gates language live_capture_id redactions source
+candidates: calibration candidate_id capture_id class consent_id edits exceptions flags gates language live_capture_id redactions source
 capture_names: candidate_id capture_id
 captures: capture_id kind source vouched
 compiles: blocks compile_id digest format left_out memory_ids recall_id tokenizer

@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from random import Random
 
+from training.decontaminate import Evaluation, evaluation
 from training.guard.generated import attacks, harmful_requests, harmless, sentences
 from training.guard.row import Row
 from training.guard.sources import harmful_request_rows, instruction_rows, talk_rows
@@ -30,10 +31,10 @@ _HARMFUL_REQUESTS = 1_200
 _SENTENCES = 14_000
 
 
-def rows(inputs: Path) -> Iterator[Row]:
-    """Return all rows, each text once, in a seeded order."""
+def rows(inputs: Path, seen: Evaluation, dropped: Counter[str]) -> Iterator[Row]:
+    """Return all rows, each text once, in a seeded order; those near an evaluation text are left out and counted."""
     random = Random(SEED)  # noqa: S311 - a seeded choice of texts, no secret
-    talk = list(talk_rows(inputs, random))
+    talk = list(clean(talk_rows(inputs, random), seen, dropped))
     users = [one.text for one in talk if one.set != "longmemeval_assistant"]
     collected = [
         *worth_rows(inputs),
@@ -43,9 +44,18 @@ def rows(inputs: Path) -> Iterator[Row]:
         *generated_rows(random, users),
         *written_rows(),
     ]
-    unique = list(without_repeats(collected))
+    unique = list(clean(without_repeats(collected), seen, dropped))
     random.shuffle(unique)
     return iter(unique)
+
+
+def clean(collected: Iterable[Row], seen: Evaluation, dropped: Counter[str]) -> Iterator[Row]:
+    """Return the rows whose text is not near an evaluation text; the others are counted by their set."""
+    for row in collected:
+        if seen.has_text(row.text):
+            dropped[row.set] += 1
+        else:
+            yield row
 
 
 def written_rows() -> Iterator[Row]:
@@ -92,8 +102,11 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--inputs", type=Path, default=Path("../shared"), help="the folder with training/ and data/")
     arguments = parser.parse_args()
-    for (name, attack, worth), count in sorted(write(arguments.out, rows(arguments.inputs)).items(), key=str):
+    dropped: Counter[str] = Counter()
+    made = rows(arguments.inputs, evaluation(arguments.inputs), dropped)
+    for (name, attack, worth), count in sorted(write(arguments.out, made).items(), key=str):
         sys.stdout.write(f"{name}\tattack={attack}\tworth={worth}\t{count}\n")
+    sys.stdout.writelines(f"{name}\tleft out\t{count}\n" for name, count in sorted(dropped.items()))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,5 @@
 """Rows from the collections that may be trained on, without what is held back for evaluation."""
 
-import gzip
-import hashlib
-import json
-import lzma
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +7,7 @@ from random import Random
 from typing import Any
 
 from training.guard.row import Row, windows
+from training.inputs import held, read_rows
 
 # Left out: notinject and wildguard_benign, whose texts come from other collections and from other models' answers, so
 # that the licence of the repository that holds them does not settle their use. They serve as an outside check.
@@ -24,16 +21,9 @@ _SHORTEST_WINDOW = 40
 _TO_THE_MEMORY = re.compile(r"\b(from|in|to) memory\b|\bretain|\bretrieval\b|\bfuture answers?\b", re.IGNORECASE)
 
 
-def held(*texts: str) -> bool:
-    """Say whether a record of these texts is held back for evaluation."""
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[0] in "0123"
-
-
 def instruction_rows(folder: Path) -> Iterator[Row]:
     """Read the attacks and harmless texts; of a long attack only the windows that address the reader are attacks."""
-    with lzma.open(folder / "training/instructions.jsonl.xz", "rt", encoding="utf-8") as lines:
-        records = [json.loads(line) for line in lines]
-    for record in records:
+    for record in read_rows(folder, "training/instructions.jsonl.xz"):
         if record["set"] not in _INSTRUCTION_SETS:
             continue
         label = 1 if record["attack"] else 0
@@ -45,18 +35,16 @@ def instruction_rows(folder: Path) -> Iterator[Row]:
 
 def harmful_request_rows(folder: Path) -> Iterator[Row]:
     """Read `jbb`: requests for harmful content, which the bars count as attacks, and harmless ones near to them."""
-    with (folder / "data/injection/texts.jsonl").open(encoding="utf-8") as lines:
-        for record in map(json.loads, lines):
-            if record["set"] == "jbb" and not held(record["text"]):
-                yield Row(record["text"], "jbb", attack=1 if record["attack"] else 0)
+    for record in read_rows(folder, "data/injection/texts.jsonl"):
+        if record["set"] == "jbb" and not held((record["text"],)):
+            yield Row(record["text"], "jbb", attack=1 if record["attack"] else 0)
 
 
 def longmemeval(folder: Path) -> list[dict[str, Any]]:
     """Read the questions that are not held, without the sessions that a held question has too."""
-    with gzip.open(folder / "data/memory/longmemeval_oracle.json.gz", "rt", encoding="utf-8") as file:
-        questions: list[dict[str, Any]] = json.load(file)
-    reserved = {session for one in questions if held(one["question_id"]) for session in one["haystack_session_ids"]}
-    kept = [one for one in questions if not held(one["question_id"])]
+    questions = list(read_rows(folder, "data/memory/longmemeval_oracle.json.gz"))
+    reserved = {session for one in questions if held((one["question_id"],)) for session in one["haystack_session_ids"]}
+    kept = [one for one in questions if not held((one["question_id"],))]
     for one in kept:
         pairs = zip(one["haystack_session_ids"], one["haystack_sessions"], strict=True)
         one["haystack_sessions"] = [turns for session, turns in pairs if session not in reserved]
@@ -65,9 +53,8 @@ def longmemeval(folder: Path) -> list[dict[str, Any]]:
 
 def gatemem_turns(folder: Path) -> list[str]:
     """Read the turns of the episodes that are not held."""
-    with gzip.open(folder / "data/gatemem/office.episodes.jsonl.gz", "rt", encoding="utf-8") as lines:
-        episodes = [json.loads(line) for line in lines]
-    return [turn["text"] for one in episodes if not held(one["episode_id"]) for turn in one["turns"]]
+    episodes = read_rows(folder, "data/gatemem/office.episodes.jsonl.gz")
+    return [turn["text"] for one in episodes if not held((one["episode_id"],)) for turn in one["turns"]]
 
 
 def talk_rows(folder: Path, random: Random) -> Iterator[Row]:

@@ -22,11 +22,6 @@ _COMMON = frozenset(
 )
 
 
-def as_read(sentence: Sentence) -> str:
-    """Return a sentence as the head `worth` reads it: with a full stop or a question mark."""
-    return sentence.text + ("?" if sentence.is_question else ".")
-
-
 def worth_rows(folder: Path) -> Iterator[Row]:
     """Read the sentences of LongMemEval's users and of GateMem whose label is clear."""
     for question in longmemeval(folder):
@@ -42,12 +37,12 @@ def _of_turn(question: dict[str, Any], turn: dict[str, Any]) -> Iterator[Row]:
     sentences = sentences_of(turn["content"])
     if turn.get("has_answer"):
         for at in answering(question["question"], str(question["answer"]), sentences):
-            yield Row(as_read(sentences[at]), "longmemeval_answer", attack=0, worth=1, weight=3.0)
+            yield Row(sentences[at].as_read, "longmemeval_answer", attack=0, worth=1, weight=3.0)
         return
     for sentence in sentences:
         label = label_of(sentence)
         if label is not None:
-            yield Row(as_read(sentence), "longmemeval_sentence", attack=0, worth=label, weight=1.0 if label else 0.7)
+            yield Row(sentence.as_read, "longmemeval_sentence", attack=0, worth=label, weight=1.0 if label else 0.7)
 
 
 def answering(question: str, answer: str, sentences: list[Sentence]) -> list[int]:
@@ -92,7 +87,7 @@ def _of_office_turn(text: str) -> Iterator[Row]:
     else:
         labelled = [(one, True) for one in sentences if OFFICE_FACT.search(one.text)]
     for sentence, is_worth in labelled:
-        yield Row(as_read(sentence), "gatemem_sentence", attack=0, worth=1 if is_worth else 0, weight=0.4)
+        yield Row(sentence.as_read, "gatemem_sentence", attack=0, worth=1 if is_worth else 0, weight=0.4)
 
 
 def _words(text: str) -> set[str]:

@@ -26,3 +26,7 @@ CATEGORIES = ("HEALTH", "BELIEF", "POLITICS", "SEXUALITY", "UNION", "BIOMETRICS"
 
 # What a known special category is said of: the speaker, or somebody else (CAN-16).
 SELF, OTHER = "self", "other"
+
+# The classes of the two layers: outside of all spans, or the first or a later token of one; of whom a category is told.
+TAGS = ("O", *(f"{place}-{label}" for label in LABELS for place in "BI"))
+SPECIAL = ("O", *(f"{category}-{about}" for category in CATEGORIES for about in (SELF, OTHER)))

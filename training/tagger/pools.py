@@ -1,11 +1,13 @@
 """Pools of names, streets, towns, companies and numbers of many countries, made by Faker from one seed."""
 
 import unicodedata
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
 from importlib import import_module
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 from training.tagger.words import words
@@ -57,6 +59,10 @@ _OWN_IDS = frozenset(
     )
 )
 _POOL = 300
+# Some national ids hold a day of birth, which Faker reckons from today: these modules get a day that stays the same.
+_TODAY = (2026, 1, 1)
+_DATES = "faker.providers.date_time"
+_FROM_TODAY = tuple(f"faker.providers.ssn.{locale}" for locale in ("sv_SE", "no_NO", "fi_FI", "et_EE", "lv_LV"))
 
 
 @dataclass(frozen=True)
@@ -119,10 +125,11 @@ def faker_pools(seed: int, size: int = _POOL) -> Pools:
     """Return pools of so many values of each kind; the same seed gives the same pools."""
     # Imported by name, as it is not installed where nothing is trained.
     faker: Any = import_module("faker").Faker
-    regions = [
-        _region(locale, faker(locale), seed + index, size)
-        for index, locale in enumerate((*_LOCALES, *sorted(_NAMES_ONLY)))
-    ]
+    with _same_day():
+        regions = [
+            _region(locale, faker(locale), seed + index, size)
+            for index, locale in enumerate((*_LOCALES, *sorted(_NAMES_ONLY)))
+        ]
     world = faker("en_US")
     world.seed_instance(seed)
     return Pools(
@@ -130,6 +137,34 @@ def faker_pools(seed: int, size: int = _POOL) -> Pools:
         tuple(world.credit_card_number() for _ in range(size * 4)),
         tuple(sorted({world.job() for _ in range(size)})),
     )
+
+
+class _SameTime(datetime):
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> "_SameTime":
+        return cls(*_TODAY, tzinfo=tz)
+
+
+class _SameDay(date):
+    @classmethod
+    def today(cls) -> "_SameDay":
+        return cls(*_TODAY)
+
+
+@contextmanager
+def _same_day() -> Generator[None]:
+    """Let it be the same day for Faker, so that the pools depend on the seed alone."""
+    dates = SimpleNamespace(datetime=_SameTime, date=_SameDay, timedelta=timedelta)
+    stopped: dict[str, Any] = {_DATES: _SameTime} | dict.fromkeys(_FROM_TODAY, dates)
+    modules: dict[str, Any] = {name: import_module(name) for name in stopped}
+    before = {name: module.datetime for name, module in modules.items()}
+    try:
+        for name, module in modules.items():
+            module.datetime = stopped[name]
+        yield
+    finally:
+        for name, module in modules.items():
+            module.datetime = before[name]
 
 
 def _region(locale: str, fake: Any, seed: int, size: int) -> Region:

@@ -104,16 +104,16 @@ WHERE tenant_id = :tenant_id AND source = ANY (:sources) ORDER BY source, seq DE
 INSERT INTO consolidations (tenant_id, capture_id, number, at) VALUES (:tenant_id, :capture_id, :number, :now)
 
 -- name: insert
--- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by, calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until, third_party, language, confined_to, prior_confined_to, content
+-- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by, calibration, flags, ordinal, corrects, gates, redactions, exceptions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until, third_party, language, confined_to, prior_confined_to, content
 INSERT INTO candidates (tenant_id, seq,
   candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject,
   user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by,
-  calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until,
+  calibration, flags, ordinal, corrects, gates, redactions, exceptions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until,
   third_party, language, confined_to, prior_confined_to, content)
 VALUES (:tenant_id, :seq,
   :candidate_id, :capture_id, :live_capture_id, :capture_seq, :author, :source, :class, :entity, :predicate, :classification, :holder, :subject,
   :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :raw_confidence, :confidence, :trust, :consent_id, :extractor, :claimed_by,
-  :calibration, :flags, :ordinal, :corrects, :gates, :redactions, :edits, :editor, :prior_editors, :editors, :consolidation, :fact, :valid_from, :valid_until,
+  :calibration, :flags, :ordinal, :corrects, :gates, :redactions, :exceptions, :edits, :editor, :prior_editors, :editors, :consolidation, :fact, :valid_from, :valid_until,
   :third_party, :language, :confined_to, :prior_confined_to, :content)
 
 -- name: ordinals
@@ -186,7 +186,7 @@ ORDER BY r.shared DESC, r.proposal_id DESC
 INSERT INTO rejection_marks (tenant_id, mark, proposal_id) VALUES (:tenant_id, :mark, :proposal_id) ON CONFLICT DO NOTHING
 
 -- name: language
--- The version of the language package that reads the tenant's texts; none for the rules alone.
+-- The version of the language package that reads the tenant's texts; none is recorded in a tenant from before versions were.
 SELECT version FROM language_versions WHERE tenant_id = :tenant_id ORDER BY seq DESC LIMIT 1
 
 -- name: adopt_language

@@ -102,22 +102,30 @@ def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
 
 
 def redaction(candidate: Candidate, known: Circumstances) -> GateResult:
-    """Mask what the pack's rules find in every field with text, and count it; this may raise the label."""
+    """Mask what the pack's rules find in every field with text, and count it; this may raise the label.
+
+    Values that the pack excepts stay, raise nothing, and are counted apart (RED-5).
+    """
     redactor = redactor_of(known.pack)
     redacted = redactor.candidate(candidate, known.tags)
-    scores = known.tags.scores(texts_of(candidate), redactor.detectors) if known.tags is not None else {}
+    scores = redactor.tag_scores(known.tags, texts_of(candidate)) if known.tags is not None else {}
     candidate = _near_threshold(candidate, near=known.tags is not None and known.tags.near(scores))
     counts, label = dict(sorted(redacted.counts.items())), candidate.classification
+    excepted = dict(sorted(redacted.excepted.items()))
+    if excepted != candidate.exceptions:
+        candidate = candidate.model_copy(update={"exceptions": excepted})
     # What an earlier pass masked still counts for the label.
     if redacted.label is not None and known.pack.rank(redacted.label) > known.pack.rank(label):
         label = redacted.label
+    stays = [f"{kind} {count}" for kind, count in excepted.items()]
     if not counts and label == candidate.classification:
-        return candidate, passing("nothing_found")
+        return candidate, passing("excepted", ", ".join(stays)) if stays else passing("nothing_found")
     masked = redacted.content.model_copy(
-        update={"redactions": counts, "classification": label, "flags": candidate.flags}
+        update={"redactions": counts, "exceptions": excepted, "classification": label, "flags": candidate.flags}
     )
     found = [f"{kind} {count}" for kind, count in counts.items()]
-    return masked, passing("masked", ", ".join([*found, *_scores(known, scores)]))
+    apart = [f"excepted {one}" for one in stays]
+    return masked, passing("masked", ", ".join([*found, *apart, *_scores(known, scores)]))
 
 
 def _near_threshold(candidate: Candidate, *, near: bool) -> Candidate:

@@ -16,6 +16,7 @@ from muniment.candidates.readings import GuardReading, read_guard, read_tags
 from muniment.candidates.rules import Draft, Refused, tier_for, vouched_for_extractor
 from muniment.candidates.store import SLICE
 from muniment.context import FabricContext
+from muniment.contradictions import judge
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, compare
 from muniment.contradictions.store import EmbeddedCandidate, TextComparer
@@ -132,12 +133,16 @@ async def _last_passages(
 
 @dataclass(frozen=True)
 class PassedDraft:
-    """A draft that passed every gate, with what it repeats or contradicts, and whether it has neighbours at all."""
+    """A draft that passed every gate, with what it repeats or contradicts, and whether it has neighbours at all.
+
+    `read` are the similarities of the memories that the trained judge has read for it.
+    """
 
     draft: Draft
     compared: Compared
     embedded: EmbeddedCandidate
     has_neighbours: bool
+    read: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -260,7 +265,7 @@ class Intake:
         # Nothing is judged for what a gate refused.
         wanted = [near if isinstance(one, Screened) else () for one, near in zip(passages, found, strict=True)]
         drafted = [one.draft.candidate for one in self.screened]
-        around = await contradictions.judge_neighbours(drafted, wanted, comparer, pack)
+        around = await judge.judge_neighbours(drafted, wanted, comparer, pack)
         passed: list[PassedDraft] = []
         refused: list[Refused] = []
         for one, near in zip(passages, around, strict=True):
@@ -269,8 +274,8 @@ class Intake:
                 continue
             candidate = one.draft.candidate
             compared = compare(candidate, tier_for(candidate, pack), near, pack, comparer.by)
-            met = any(contradictions.is_near(other, comparer) for other in near) or not compared.finds_nothing
-            passed.append(PassedDraft(one.draft, compared, one.embedded, met))
+            met = any(judge.is_near(other, comparer) for other in near) or not compared.finds_nothing
+            passed.append(PassedDraft(one.draft, compared, one.embedded, met, judge.similarities_read(near)))
         return IntakeDecision(
             self.context, pack, tuple(passed), (*self.refused, *refused), comparer, self.scopes_locked
         )

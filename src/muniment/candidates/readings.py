@@ -1,4 +1,4 @@
-"""What the trained readers say about candidates, read on threads before the gates decide (CAN-7, CAN-13, RED-2)."""
+"""What the trained readers say about candidates, read before the gates decide (CAN-7, CAN-13, RED-2)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple

@@ -411,6 +411,7 @@ def reset_candidate(old: Candidate, candidate_id: str, capture: Capture, pack: P
         "consent_id": None,
         "gates": (),
         "redactions": {},
+        "exceptions": {},
     }
     return old.model_copy(update=start | changed)
 

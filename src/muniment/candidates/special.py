@@ -20,6 +20,7 @@ from muniment.language.special import (
     category_of_name,
     describe,
     find_special,
+    names_relation,
 )
 from muniment.model.candidate import Candidate
 from muniment.model.fields import CaptureKind
@@ -84,7 +85,10 @@ class _Words(NamedTuple):
         own = user_id is None or subject in (None, user_subject(user_id, pack)) or _local(subject) == user_id.lower()
         typed = _is_same(candidate.entity, subject)
         persons = _PERSONS.union(pack.identity.users_spelled)
-        another = candidate.entity is not None and not typed and candidate.entity.partition(":")[0] in persons
+        special = candidate.predicate is not None and category_of_name(candidate.predicate) is not None
+        another = (
+            candidate.entity is not None and not typed and (special or candidate.entity.partition(":")[0] in persons)
+        )
         return cls(vouched == USER or kind == "message", subject, user_id, own, typed, another)
 
     def said_of(self, persons: Iterable[Mention], *, other: bool = False) -> Sequence[_Said]:
@@ -130,10 +134,14 @@ class _Words(NamedTuple):
         return "speaker" if self.on_own_key else "other"
 
     def _may_be_named(self, name: str) -> bool:
-        """Whether a name in a note may be that of the subject: on the run's own key it has to be in the id."""
-        if not self.on_own_key or self.user_id is None:
-            return True
-        return _holds_name(self.subject, name) or (self.typed and not self._has_name())
+        """Whether a name in a note may be that of the subject.
+
+        An id that is made of a name has to hold it. It may be that of any other id; where the subject is the run's own
+        user, only if the fact is on that key.
+        """
+        if self._has_name():
+            return _holds_name(self.subject, name)
+        return not self.on_own_key or self.user_id is None or self.typed
 
     def _has_name(self) -> bool:
         """Whether the subject's id is made of a name, which another name can be compared with."""
@@ -166,6 +174,9 @@ def read_special(
             category, _, who = tag.label.partition(":")
             take(category, tag.score, _tagged(text, tag, words, found, other=who == OTHER))
     keyed = [found for name in _names(candidate) if (found := category_of_name(name)) is not None]
+    if keyed and words.are_the_users and any(map(names_relation, _names(candidate))):
+        # `brother_diagnosis`, or {"brother": {"diagnosis": ...}}.
+        whom.append("stranger" if words.on_own_key else "other")
     for category in keyed if words.subject is not None else ():
         # A text that says of whom is better than the key alone.
         take(category, None, () if whom else words.said_of(()))
@@ -230,10 +241,17 @@ def _name_parts(ceid: str | None) -> Iterator[str]:
 
 
 def _holds_name(ceid: str | None, name: str) -> bool:
-    """Whether an id holds a word of a name: `joanna_smith`, `jsmith` and `joannasmith` that of Joanna Smith."""
-    words = _bare_words(name)
-    whole = "".join(words)
-    return any(part in (*words, whole) or part[1:] in words[1:] for part in _name_parts(ceid))
+    """Whether an id may be made of a name: `joanna_smith`, `joanna`, `jsmith` and `joannasmith` of Joanna Smith.
+
+    The family name alone is not enough: `joanna_smith` is not Peter Smith.
+    """
+    words, parts = _bare_words(name), set(_name_parts(ceid))
+    if not words:
+        return False
+    first, last = words[0], words[-1]
+    if "".join(words) in parts or (len(words) > 1 and first[:1] + last in parts):
+        return True
+    return first in parts and (len(words) == 1 or len(parts) == 1 or last in parts)
 
 
 def _bare_words(name: str) -> list[str]:

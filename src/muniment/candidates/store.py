@@ -156,6 +156,7 @@ def _columns(drafts: Sequence[Draft], keys: dict[str, SubjectKey], numbers: Sequ
         "ordinal": [draft.ordinal for draft in drafts],
         "gates": [_gates(tuple((one.gate, one.reason, one.detail) for one in fact.gates)) for fact in facts],
         "redactions": [Jsonb(fact.redactions) if fact.redactions else _NO_REDACTIONS for fact in facts],
+        "exceptions": [Jsonb(fact.exceptions) if fact.exceptions else None for fact in facts],
         "prior_editors": [list(draft.prior_editors) if draft.candidate.edits is not None else None for draft in drafts],
         "editors": editors,
         "confined_to": [confined_to(fact) for fact in facts],

@@ -140,6 +140,13 @@ class Call:
         if self.is_new(settings):
             self.note(f"creating a database in {settings.home}")
 
+    def note_broken_readers(self, settings: "Settings") -> None:
+        """Tell people that the installed readers cannot be used: what they would judge waits."""
+        from muniment.language.readers import BrokenReaders
+
+        if isinstance(settings.readers, BrokenReaders):
+            self.note(f"the trained readers cannot be used, and what they would read waits: {settings.readers.problem}")
+
     def is_new(self, settings: "Settings") -> bool:
         """Whether there is no database yet; opening creates it."""
         return settings.url is None and not settings.home.exists()

@@ -30,7 +30,7 @@ from muniment.database.migrate import (
     status,
 )
 from muniment.erasure.purge import purge_problems
-from muniment.errors import InvalidInput, StorageError, StorageUnavailable
+from muniment.errors import InvalidInput, ReadersUnavailable, StorageError, StorageUnavailable
 from muniment.opening import Opened, connect, embedded_address, prepared
 from muniment.packs.store import PROGRAM
 from muniment.promotion import reindex as maintenance
@@ -106,6 +106,8 @@ def show_status(call: Call) -> None:
         call.note(f"migrations applied from files that differ from this program's: {joined(state.schema.changed)}")
     for one in state.refused_names:
         call.note(f"tenant {one.tenant_id}: the key {one.key_id} is refused, the name of its principal {one.problem}")
+    if state.language_problem is not None:
+        call.note(f"the trained readers cannot be used: {state.language_problem}")
     for one in state.missing_languages:
         call.note(f"tenant {one.tenant_id}: its captures wait, {one.problem}")
     if state.refusal is not None:
@@ -143,6 +145,7 @@ def adopt_language(call: Call, tenant: Tenants = None) -> None:
     """Let this program's language version read the texts of tenants, and show what it was before.
 
     The version is that of the trained readers, if the package muniment-models is installed, else that of the rules.
+    Readers that cannot be used are refused; with MUNIMENT_READERS=off the version is that of the rules.
     """
     found = anyio.run(_for_tenants, call, tenant, "adopting", _adopt_language)
     lines = [f"{one['tenant_id']}  {one['before']} -> {one['version']}" for one in found]
@@ -185,6 +188,8 @@ async def _adopt_language(opened: Opened, tenant_id: str) -> _Result:
     async with context.transaction(tenant_id, "writer") as tx:
         before = await context.languages.read(tx)
         if before != context.languages.own:
+            if (problem := context.languages.own_problem()) is not None:
+                raise ReadersUnavailable(problem)
             tx.change_nothing_visible()
             await context.languages.adopt(tx, PROGRAM)
     return {"before": before, "version": context.languages.own}
@@ -201,6 +206,9 @@ class _State:
     refusal: Exception | None
     refused_names: tuple[RefusedName, ...] = ()
     purge_obstacles: list[str] | None = None
+    # The language version of this program, and why it cannot be used.
+    language: str | None = None
+    language_problem: str | None = None
     missing_languages: tuple[MissingLanguage, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
@@ -216,6 +224,8 @@ class _State:
             "pending": found.pending if found else (SCHEMA_STEP,),
             "changed": found.changed if found else (),
             "refused_names": [asdict(one) for one in self.refused_names],
+            "language": self.language,
+            "language_problem": self.language_problem,
             "missing_languages": [asdict(one) for one in self.missing_languages],
             "clock_bound_s": found.clock_bound.total_seconds() if found and found.clock_bound else None,
             "purge_waits": self.purge_obstacles,
@@ -235,6 +245,7 @@ class _State:
                     "clock bound",
                     (str(found.clock_bound) if found.clock_bound is not None else unbounded) if found else None,
                 ),
+                ("language", self.language),
                 ("ready", "no" if self.refusal else "yes"),
                 ("purges", None if self.purge_obstacles is None else joined(self.purge_obstacles) or "possible"),
             ],
@@ -315,6 +326,7 @@ async def _examine(
     except StorageError as error:
         refusal = error
     ready = schema is not None and refusal is None
+    languages = Languages(settings.readers)
     return _State(
         place,
         embedded=embedded,
@@ -322,7 +334,9 @@ async def _examine(
         schema=schema,
         refusal=refusal,
         refused_names=tuple(await refused_names(address)) if ready else (),
-        missing_languages=tuple(await missing_languages(address, Languages(settings.readers))) if ready else (),
+        language=languages.own,
+        language_problem=languages.own_problem(),
+        missing_languages=tuple(await missing_languages(address, languages)) if ready else (),
         # The embedded server is configured for purges.
         purge_obstacles=await purge_problems(address.for_owner()) if schema is not None and not embedded else None,
     )

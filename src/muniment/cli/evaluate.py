@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
@@ -13,18 +14,20 @@ from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command, group
 from muniment.cli.options import RUN, WHERE, flag
 from muniment.cli.output import Progress, Screen, draw_figures, format_figure, joined
+from muniment.errors import ReadersUnavailable
 from muniment.evaluation.parts import Part, select_part
 from muniment.evaluation.records import Record, read_records
 
 if TYPE_CHECKING:
     from muniment.evaluation.golden import Keep
+    from muniment.language.readers import Readers
     from muniment.model.metrics import GoldenResult
     from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
 eval_ = group(app, "eval")
 
-Evaluation = Literal["contradictions", "duplicates", "pii", "injection"]
+Evaluation = Literal["contradictions", "duplicates", "pii", "injection", "worth"]
 _Figures: TypeAlias = Callable[..., dict[str, Any]]
 _Row: TypeAlias = dict[str, Any]
 
@@ -40,28 +43,24 @@ _DETECTORS: dict[Evaluation, str] = {
     "duplicates": "Measure how well rewordings of the same text are found.",
     "pii": "Measure how well personal data with a fixed format is found.",
     "injection": "Measure how well instructions to the model are found in texts.",
+    "worth": "Measure which sentences of users are taken to be worth knowing later, on chats in LongMemEval's format.",
 }
 
 
 def _add_detector(name: Evaluation, words: str) -> None:
     def evaluate(call: Call, data: Data, part: PartOption = None) -> None:
-        records = select_part(read_records(data), part)
+        every = read_records(data)
+        records = select_part(every, part)
         # Imported by name, so that each evaluation loads only what it needs.
-        figures = cast("_Figures", import_module(f"muniment.evaluation.{name}").figures)
-        # Imported here: it loads the embedders, which other commands of this module do without.
-        from muniment.settings import installed_readers
+        module = import_module(f"muniment.evaluation.{name}")
+        figures = cast("_Figures", module.figures)
+        if name == "pii" and part is not None:
+            figures = partial(figures, sets=module.labelled(every))
 
-        readers = installed_readers()
-        if readers is None:
-            _show_figures(call, name, records, figures)
-            return
+        def measure(steps: Progress, readers: "Readers | None") -> dict[str, Any]:
+            return figures(_with_progress(records, steps), readers)
 
-        def with_and_without(some: Iterator[Record]) -> dict[str, Any]:
-            every = list(some)
-            both = {"rules": figures(iter(every)), "readers": figures(iter(every), readers)}
-            return both | {"language": readers.version}
-
-        _show_figures(call, name, records, with_and_without)
+        _show_with_and_without(call, name, measure, len(records))
 
     evaluate.__doc__ = (
         f"{words}\n\nWith the package muniment-models the figures are those of the rules alone, and with the readers."
@@ -74,9 +73,21 @@ for _name, _words in _DETECTORS.items():
     _add_detector(_name, _words)
 
 
-def _show_figures(call: Call, name: str, records: Sequence[Record], figures: _Figures) -> None:
-    with call.progress(f"evaluating {name}", len(records)) as steps:
-        result = figures(_with_progress(records, steps))
+def _show_with_and_without(
+    call: Call, name: str, figures: "Callable[[Progress, Readers | None], dict[str, Any]]", total: int | None = None
+) -> None:
+    """Show the figures of the rules and, where they are installed, those with the trained readers."""
+    # Imported here: it loads the embedders, which other commands of this module do without.
+    from muniment.language.readers import BrokenReaders
+    from muniment.settings import installed_readers
+
+    readers = installed_readers()
+    if isinstance(readers, BrokenReaders):
+        raise ReadersUnavailable(f"{readers.problem}; MUNIMENT_READERS=off measures the rules alone")
+    with call.progress(f"evaluating {name}", total) as steps:
+        result = figures(steps, None)
+        if readers is not None:
+            result = {"rules": result, "readers": figures(steps, readers), "language": readers.version}
     call.show(result, draw_figures)
 
 
@@ -92,36 +103,37 @@ def extraction(
     """
     from muniment.evaluation.extraction import figures, read_data
 
-    _show_figures(call, "extraction", select_part(read_data(data), part), figures)
+    records = select_part(read_data(data), part)
+    with call.progress("evaluating extraction", len(records)) as steps:
+        result = figures(_with_progress(records, steps))
+    call.show(result, draw_figures)
 
 
 @command(eval_, "memory")
 def memory(call: Call, data: Data, part: PartOption = None) -> None:
     """Measure memory as a whole: conversations are captured and promoted, then questions are recalled.
 
-    Reads the formats of LoCoMo and LongMemEval. Uses a database of its own, which is deleted afterwards.
+    Reads the formats of LoCoMo and LongMemEval. Uses a database of its own, which is deleted afterwards. With the
+    package muniment-models this is done twice: by the rules alone, and with the readers.
     """
     from muniment.evaluation.conversations import conversations
     from muniment.evaluation.memory import measure
 
     talks = conversations(select_part(read_records(data), part))
-    with call.progress("evaluating memory") as steps:
-        result = measure(talks, steps.update)
-    call.show(result, draw_figures)
+    _show_with_and_without(call, "memory", lambda steps, readers: measure(talks, steps.update, readers))
 
 
 @command(eval_, "as-of")
 def as_of(call: Call, data: Data) -> None:
     """Measure recall as of a time: answers that change are promoted in order, then recalled for each date.
 
-    Uses a database of its own, which is deleted afterwards.
+    Uses a database of its own, which is deleted afterwards. With the package muniment-models this is done twice: by
+    the rules alone, and with the readers.
     """
     from muniment.evaluation.as_of import dated_questions, measure
 
     questions = dated_questions(read_records(data))
-    with call.progress("evaluating as-of") as steps:
-        result = measure(questions, steps.update)
-    call.show(result, draw_figures)
+    _show_with_and_without(call, "as-of", lambda steps, readers: measure(questions, steps.update, readers))
 
 
 @command(eval_, "golden", options=(*RUN, *WHERE))

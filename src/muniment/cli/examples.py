@@ -44,6 +44,7 @@ eval contradictions: muniment eval contradictions --data pairs.jsonl --json
 eval duplicates: muniment eval duplicates --data pairs.jsonl --json
 eval pii: muniment eval pii --data spans.jsonl --json
 eval injection: muniment eval injection --data texts.jsonl --json
+eval worth: muniment eval worth --data longmemeval.json --part held --json
 erase: muniment erase customer:cust_8861 --user cust_8861 --yes
 archives: muniment archives --verify
 consent grant: muniment consent grant --subject customer:cust_8861 --purpose support_personalization --label PII \

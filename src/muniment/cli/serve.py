@@ -5,7 +5,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from socket import socket
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from muniment.http.place import Place
     from muniment.http.process import ServerProcess
     from muniment.settings import OpenOptions, Settings
+    from muniment.supervisor import Beside
 
 app = typer.Typer()
 # Serves on a socket, and reports the address once it answers.
@@ -100,9 +102,11 @@ def serve(
     if count == 1:
         run = _in_this_process(url, options, place, inside)
     else:
-        run = partial(_supervise, ServerProcess(url, options, place, count, log), inside)
+        each = ServerProcess(url, options, place, count, log)
+        run = partial(_supervise, each, inside, settings.readers is not None)
     with listen(place) as listening:
         call.note_new(settings)
+        call.note_broken_readers(settings)
         keys = _prepare_demo(call, settings) if demo else None
         logs.set_up(log)
         report = partial(_report, call, inside, count, keys)
@@ -132,27 +136,43 @@ def _in_this_process(url: str | None, options: "OpenOptions", place: "Place", wo
     return run
 
 
-def _supervise(each: "ServerProcess", worker: bool, listening: socket, report: Callable[[str], None]) -> None:
-    """Serve in several processes that share the port."""
+def _supervise(
+    each: "ServerProcess", worker: bool, reads: bool, listening: socket, report: Callable[[str], None]
+) -> None:
+    """Serve in several processes that share the port; `reads`: one more process runs the trained readers."""
     from muniment.http import metrics_folder
     from muniment.http.place import url_of
     from muniment.supervisor import Supervisor
 
     url = url_of(listening)
-    with tempfile.TemporaryDirectory(prefix="muniment-metrics-") as folder:
-        os.environ[metrics_folder.VARIABLE] = folder
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="muniment-metrics-")))
+        os.environ[metrics_folder.VARIABLE] = str(folder)
+        each, beside = stack.enter_context(_with_readers(each)) if reads else (each, None)
         code = Supervisor(
             each.run,
-            (Path(folder), listening),
+            (folder, listening),
             each.processes,
+            beside=beside,
             has_worker=worker,
             on_ready=lambda: report(url),
             # Otherwise clients would wait for an answer from a port on which nobody accepts.
             on_stop=listening.close,
-            on_end=partial(metrics_folder.forget_process, Path(folder)),
+            on_end=partial(metrics_folder.forget_process, folder),
         ).run()
     if code:
         raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def _with_readers(each: "ServerProcess") -> Generator[tuple["ServerProcess", "Beside"]]:
+    """The processes with the address of a readers' process, and that one."""
+    from muniment.http.readers_process import NAME, ReadersProcess
+    from muniment.language.readers.frames import listening_socket
+    from muniment.supervisor import Beside
+
+    with listening_socket() as (reading, path):
+        yield replace(each, readers=path), Beside(NAME, ReadersProcess(each.log).run, (reading,))
 
 
 def _report(call: Call, worker: bool, processes: int, keys: Path | None, url: str) -> None:

@@ -49,7 +49,8 @@ def draw_queued(screen: Screen, one: Proposal) -> None:
         [
             ("text", shorten(one.candidate.text, screen.width - 18 if screen.is_terminal else 160)),
             ("reasons", joined(one.human_reasons) if is_open else None),
-            ("masked", _masked(one.candidate)),
+            ("masked", _counts(one.candidate.redactions)),
+            ("excepted", _counts(one.candidate.exceptions)),
             ("contradicts", joined(one.contradiction_check.contradicted)),
             *fields_of(one, "duplicate_of=duplicate_check assigned_to=assignee"),
             ("corrects", one.candidate.corrects),
@@ -79,7 +80,8 @@ def draw_proposal(screen: Screen, shown: Proposal, contradictions: Iterable[Cont
             *fields_of(candidate, "about=subject edited_by=editor evidence=evidence_refs corrects capture=capture_id"),
             ("consent", f"{shown.consent_check} {candidate.consent_id or ''}".strip()),
             ("third party", f"for user {candidate.scope.user_id} alone" if shown.third_party else None),
-            ("masked", _masked(candidate)),
+            ("masked", _counts(candidate.redactions)),
+            ("excepted", _counts(candidate.exceptions)),
             *(("passed", _gate(one.gate, one.reason, one.detail)) for one in candidate.gates),
             *(("contradicts", f"{one}{by_memory.get(one, '')}") for one in shown.contradiction_check.contradicted),
             ("reopens", f"{shown.reopens}, whose original was retracted" if shown.reopens else None),
@@ -228,7 +230,8 @@ def _candidate(screen: Screen, shown: Candidate) -> None:
         [
             ("text", shown.text),
             *fact_fields(shown),
-            ("masked", _masked(shown)),
+            ("masked", _counts(shown.redactions)),
+            ("excepted", _counts(shown.exceptions)),
             ("confidence", f"{shown.confidence:.2f} (raw {shown.raw_confidence:.2f}), trust {shown.trust:.2f}"),
             *fields_of(shown, "extractor corrects edit_of=edits edited_by=editor"),
         ]
@@ -338,8 +341,8 @@ def scope_text(scope: Scope) -> str:
     return joined([*shown, *(f"only for runs with {name} {value}" for name, value in scope.required.items())])
 
 
-def _masked(shown: Candidate) -> str:
-    return joined(f"{kind} {number}" for kind, number in shown.redactions.items())
+def _counts(counts: Mapping[str, int]) -> str:
+    return joined(f"{kind} {number}" for kind, number in counts.items())
 
 
 def _verdicts(shown: Proposal) -> Fields:

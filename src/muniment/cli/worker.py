@@ -49,6 +49,7 @@ def worker(
 
     if processes > 1 and until_idle:
         raise InvalidInput("runs in one process: leave out --processes", field="until_idle")
+    call.note_broken_readers(call.settings())
     if processes > 1:
         code, ran = _supervise(call, concurrency, processes)
     else:

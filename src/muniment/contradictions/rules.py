@@ -13,7 +13,15 @@ from pydantic_core import to_json
 
 from muniment.candidates.ontology import resolved
 from muniment.candidates.rules import compared_as, intent_under, lasts_as_long
-from muniment.language.assertion import Judge, Judgement, relate, repeats_words, same_subject
+from muniment.language.assertion import (
+    Judge,
+    Judgement,
+    may_state,
+    relate,
+    repeats_words,
+    same_subject,
+    share_enough_words,
+)
 from muniment.language.instructions import visible_text
 from muniment.language.readers import PairScores
 from muniment.model.candidate import Candidate, Scope
@@ -31,12 +39,16 @@ _DIFFERENT = Judgement("different", ())
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A live memory on the candidate's key, or near to its text; `scores` is what the trained judge says of both."""
+    """A live memory on the candidate's key, or near to its text; `scores` is what the trained judge says of both.
+
+    `unread`: the judge would have to read it, but there are too many like it.
+    """
 
     memory: PromotedMemory
     similarity: float = 0.0
     hidden: bool = False
     scores: PairScores | None = None
+    unread: bool = False
 
 
 class Contradicted(NamedTuple):
@@ -51,7 +63,8 @@ class Contradicted(NamedTuple):
 class Compared:
     """The memories that a candidate contradicts and those that it repeats, the oldest first.
 
-    `uncertain` are those of which the trained judge's score lies within the margin of its threshold.
+    `uncertain` are those of which the trained judge's score lies within the margin of its threshold, and those that are
+    too many for it to read.
     """
 
     contradicts: tuple[Contradicted, ...] = ()
@@ -91,57 +104,86 @@ def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], p
     uncertain: list[PromotedMemory] = []
     for neighbour in sorted(neighbours, key=lambda one: (one.memory.born_seq, one.memory.memory_id)):
         memory = neighbour.memory
-        if not _seen_together(candidate, tier, memory):
+        if not may_be_seen_together(candidate, tier, memory, memory.tier):
             continue
         found = _relation(candidate, neighbour, pack, by)
         judged = found.verdict == "different" and neighbour.scores is not None
         if judged and neighbour.scores is not None:
             found = judged_relation(
-                candidate.text, memory.text, neighbour.similarity, neighbour.scores, by, trusted=_trusts_judge(pack)
+                candidate.text, memory.text, neighbour.similarity, neighbour.scores, by, trusted=trusts_judge(pack)
             )
         if found.verdict == "same" and not neighbour.hidden:
             same.append(memory)
         elif found.verdict == "contradicts":
             contradicts.append(Contradicted(memory, found.reasons[0] if found.reasons else "judged", judged))
-        elif NEAR_THRESHOLD in found.reasons:
+        elif NEAR_THRESHOLD in found.reasons or (found.verdict == "different" and neighbour.unread):
             uncertain.append(memory)
     return Compared(tuple(contradicts), tuple(same), tuple(uncertain))
 
 
-def _seen_together(candidate: Candidate, tier: Tier, memory: PromotedMemory) -> bool:
-    if "evidence_link" in (candidate.write_class, memory.write_class):
+def may_be_seen_together(one: Candidate, tier: Tier, other: Candidate | PromotedMemory, other_tier: Tier) -> bool:
+    """Whether some run could see both facts, so that they are compared."""
+    if "evidence_link" in (one.write_class, other.write_class):
         return False
-    return overlap(memory.scope, memory.tier, candidate.scope, tier)
+    return overlap(other.scope, other_tier, one.scope, tier)
+
+
+class PairsToRead(NamedTuple):
+    """The neighbours that the trained judge reads, and those at or above the threshold that are too many for it."""
+
+    read: list[Neighbour]
+    unread: list[Neighbour]
+
+
+# Neighbours at or above the threshold that the judge reads. Where there are more, it reads the pack's number of them.
+MOST_NEAR = 64
 
 
 def pairs_to_read(
     candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], pack: Pack, by: Comparison
-) -> list[Neighbour]:
+) -> PairsToRead:
     """Return the neighbours that the trained judge reads: all at or above the threshold, then the nearest below it.
 
-    Those below are read down to the pack's similarity, until its number of pairs have been read. What has the same
-    words, or cannot have the same subject, is left out first.
+    Those below are read down to the pack's similarity, until its number of pairs have been read. What cannot have the
+    same subject is left out first; below the threshold also what shares too few words to be about one thing. Whoever
+    floods a scope with similar texts thus takes no more of the judge's time; a person decides on what it does not read.
     """
     policy, least = pack.memory_layer.contradiction.judge, by.thresholds.similarity
-    found = [
-        one
-        for one in sorted(neighbours, key=lambda one: (-one.similarity, one.memory.memory_id))
-        if one.similarity >= min(policy.similarity, least) and _may_conflict(candidate, tier, one, by)
-    ]
-    near = sum(one.similarity >= least for one in found)
-    return found[: max(near, policy.pairs)]
+    if not may_state(visible_text(candidate.text)):
+        return PairsToRead([], [])
+    found: list[Neighbour] = []
+    near = 0
+    for one in sorted(neighbours, key=lambda one: (-one.similarity, one.memory.memory_id)):
+        is_near = one.similarity >= least
+        if one.similarity < min(policy.similarity, least) or (not is_near and len(found) >= policy.pairs):
+            break
+        if may_conflict(candidate, tier, one.memory, one.memory.tier, one.similarity, by):
+            found.append(one)
+            near += is_near
+    if near > max(MOST_NEAR, policy.pairs):
+        return PairsToRead(found[: policy.pairs], found[policy.pairs :])
+    return PairsToRead(found, [])
 
 
-def _may_conflict(candidate: Candidate, tier: Tier, neighbour: Neighbour, by: Comparison) -> bool:
-    memory = neighbour.memory
-    if not _seen_together(candidate, tier, memory) or not may_be_about_one(candidate, memory, by):
+def may_conflict(
+    one: Candidate, tier: Tier, other: Candidate | PromotedMemory, other_tier: Tier, similarity: float, by: Comparison
+) -> bool:
+    """Whether the judge has to read two texts: some run could see both, and they may have one subject.
+
+    Below the threshold they must also share enough words to be about one thing.
+    """
+    if not may_be_seen_together(one, tier, other, other_tier) or not may_be_about_one(one, other, by):
         return False
-    if candidate.on_key and memory.entity is not None and memory.predicate is not None:
+    if one.on_key and other.entity is not None and other.predicate is not None:
         return False
-    return same_subject(visible_text(candidate.text), visible_text(memory.text))
+    ours, theirs = visible_text(one.text), visible_text(other.text)
+    if not same_subject(ours, theirs):
+        return False
+    return similarity >= by.thresholds.similarity or share_enough_words(ours, theirs, similarity)
 
 
-def _trusts_judge(pack: Pack) -> bool:
+def trusts_judge(pack: Pack) -> bool:
+    """Whether the judge alone may settle what it finds."""
     return pack.memory_layer.contradiction.judge.trusted
 
 
@@ -155,7 +197,8 @@ def judged_relation(
     least = by.judge_thresholds
     if least is None:
         return _DIFFERENT
-    if scores.contradicts >= least.contradicts:
+    # Where the judge alone may settle a contradiction, a person decides within the margin above the threshold too.
+    if scores.contradicts >= least.contradicts + (least.margin if trusted else 0.0):
         return Judgement("contradicts", (f"judge {scores.contradicts:.2f} of {least.contradicts:.2f}",))
     if scores.contradicts >= least.contradicts - least.margin:
         return Judgement("different", (NEAR_THRESHOLD,))
@@ -245,7 +288,7 @@ def may_supersede(
     A correction does, and any other class by its own rule in the pack. Where only the trained judge says that they
     contradict one another (`judged`), nothing is replaced, unless the pack trusts the judge.
     """
-    if judged and not _trusts_judge(pack):
+    if judged and not trusts_judge(pack):
         return refusing("judge_alone", "only the trained judge finds the contradiction")
     if not covers(candidate.scope, tier, old.scope, old.tier):
         return refusing("narrower_scope", "some run that sees the old one would not see the new one")

@@ -7,15 +7,15 @@ here with all of them at once. A contradiction is opened when it is found and en
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.rules import compared_as, tier_for
-from muniment.contradictions.rules import Comparison, Contradicted, JudgeThresholds, Neighbour, pairs_to_read
+from muniment.candidates.rules import compared_as
+from muniment.contradictions.rules import Comparison, Contradicted, JudgeThresholds, Neighbour
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
@@ -28,7 +28,6 @@ from muniment.language.readers.pairs import CONTRADICTS, SAME
 from muniment.language.readers.readers import PAIRS
 from muniment.model.candidate import Candidate
 from muniment.model.contradiction import Contradiction, Outcome
-from muniment.model.fields import Tier
 from muniment.model.ids import make_ids
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
@@ -79,6 +78,14 @@ class TextComparer:
         return (
             self.by.thresholds.similarity if self.readers is None else min(self.by.thresholds.similarity, self.down_to)
         )
+
+
+def judge_thresholds(readers: Readers, pack: Pack) -> JudgeThresholds:
+    """Return the scores from which the judge's answers count: the pack's, else those measured with it."""
+    file, policy = readers.file(PAIRS), pack.memory_layer.contradiction.judge
+    contradicts = policy.contradicts if policy.contradicts is not None else file.thresholds[CONTRADICTS]
+    same = policy.same if policy.same is not None else file.thresholds[SAME]
+    return JudgeThresholds(contradicts, same, file.margin)
 
 
 def _vector(candidate: Candidate, vector: Vector | None) -> Vector | None:
@@ -286,56 +293,6 @@ async def open_memories(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> d
         if row["memory_id"] not in memories and (content := await open_memory(tx, vault, row)) is not None:
             memories[row["memory_id"]] = memory_of(row, content)
     return memories
-
-
-# ---- the trained judge ----
-
-
-def judge_thresholds(readers: Readers, pack: Pack) -> JudgeThresholds:
-    """Return the scores from which the judge's answers count: the pack's, else those measured with it."""
-    file, policy = readers.file(PAIRS), pack.memory_layer.contradiction.judge
-    contradicts = policy.contradicts if policy.contradicts is not None else file.thresholds[CONTRADICTS]
-    same = policy.same if policy.same is not None else file.thresholds[SAME]
-    return JudgeThresholds(contradicts, same, file.margin)
-
-
-async def judge_neighbours(
-    candidates: Sequence[Candidate],
-    around: Sequence[Sequence[Neighbour]],
-    comparer: TextComparer,
-    pack: Pack,
-    *,
-    tier: Tier | None = None,
-) -> list[list[Neighbour]]:
-    """Let the trained judge read the neighbours of candidates; what is below the threshold and not read is left out.
-
-    `tier` is theirs, if it is not the one that the pack derives. Without readers the neighbours are returned as they
-    are. Raises `ReadersUnavailable`.
-    """
-    if comparer.readers is None:
-        return [list(near) for near in around]
-    chosen = [
-        pairs_to_read(one, tier or tier_for(one, pack), near, pack, comparer.by)
-        for one, near in zip(candidates, around, strict=True)
-    ]
-    pairs = [
-        (visible_text(candidate.text), visible_text(one.memory.text))
-        for candidate, some in zip(candidates, chosen, strict=True)
-        for one in some
-    ]
-    scores = iter(await comparer.readers.read_pairs(pairs))
-    judged: list[list[Neighbour]] = []
-    for near, some in zip(around, chosen, strict=True):
-        by_id = {one.memory.memory_id: replace(one, scores=next(scores)) for one in some}
-        kept = [one for one in near if one.memory.memory_id in by_id or is_near(one, comparer)]
-        judged.append([by_id.get(one.memory.memory_id, one) for one in kept])
-    return judged
-
-
-def is_near(neighbour: Neighbour, comparer: TextComparer) -> bool:
-    """Whether a neighbour is on the candidate's key, or at or above the threshold; others only the judge reads."""
-    on_key = neighbour.similarity == 0.0
-    return on_key or neighbour.similarity >= comparer.by.thresholds.similarity - ROUNDING
 
 
 # ---- contradictions ----

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import psycopg
@@ -53,6 +54,8 @@ class _Sent:
 
     command: bool = True
     prepares: tuple[str, tuple[int, ...]] | None = None
+    # The text of the prepared statement that it executes.
+    answers: str | None = None
 
 
 class Connection(AsyncConnection[Row]):
@@ -70,6 +73,8 @@ class Connection(AsyncConnection[Row]):
         # The name of each prepared statement, by its text and the types of its parameters.
         self._named: OrderedDict[tuple[str, tuple[int, ...]], bytes] = OrderedDict()
         self._names_given = 0
+        # The names of the columns that each prepared statement answers with, by its text.
+        self._columns: dict[str, list[str]] = {}
 
     async def exchange(self, commands: Iterable[Command]) -> list[Reply]:
         """Run these statements in one round trip and return what each answered; raise the first error.
@@ -149,14 +154,16 @@ class Connection(AsyncConnection[Row]):
             else:
                 self._named.move_to_end(key)
             pgconn.send_query_prepared(name, values, formats, statement.binary)
+            sent.append(_executed(statement.sql))
         else:
             pgconn.send_query_params(statement.sql.encode(), values, types, formats, statement.binary)
-        sent.append(_COMMAND)
+            sent.append(_COMMAND)
 
     def _prepare(self, key: tuple[str, tuple[int, ...]], sent: list[_Sent]) -> bytes:
         pgconn = self.pgconn
         if len(self._named) >= PREPARED_MAX:
-            _, oldest = self._named.popitem(last=False)
+            (text, _), oldest = self._named.popitem(last=False)
+            self._columns.pop(text, None)
             # Not DEALLOCATE: that is a statement, and fails in an aborted transaction and before BEGIN.
             pgconn.send_close_prepared(oldest)
             sent.append(_Sent(command=False))
@@ -236,16 +243,24 @@ class Connection(AsyncConnection[Row]):
                 self.pgconn.finish()
                 raise psycopg.OperationalError("the connection's prepared statements are out of date") from error
             raise error
-        return [self._reply(result) for message, result in zip(sent, results, strict=True) if message.command]
+        return [
+            self._reply(result, message.answers)
+            for message, result in zip(sent, results, strict=True)
+            if message.command
+        ]
 
-    def _reply(self, result: PGresult) -> Reply:
+    def _reply(self, result: PGresult, prepared: str | None) -> Reply:
         if result.status != ExecStatus.TUPLES_OK:
             return Reply([], result.command_tuples or 0, result.command_status)
         if not (count := result.ntuples):
             return Reply([], 0)
         transformer = self._transformer
         transformer.set_pgresult(result)
-        names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
+        names = self._columns.get(prepared) if prepared is not None else None
+        if names is None:
+            names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
+            if prepared is not None:
+                self._columns[prepared] = names
         return Reply([dict(zip(names, row, strict=True)) for row in transformer.load_rows(0, count, tuple)], count)
 
     async def _abandon(self) -> None:
@@ -268,10 +283,14 @@ class TextArray(bytes):
     @classmethod
     def of(cls, items: list[Any]) -> "TextArray | list[Any]":
         """Write a list of texts; any other list is left to the driver, which takes ten times as long."""
-        if not items or any(type(one) is not str or "\0" in one for one in items):
+        if not items or set(map(type, items)) != {str}:
             return items
-        quoted = [one.replace("\\", "\\\\").replace('"', '\\"') for one in items]
-        return cls(('{"' + '","'.join(quoted) + '"}').encode())
+        written = "".join(items)
+        if "\0" in written:
+            return items
+        if "\\" in written or '"' in written:
+            items = [one.replace("\\", "\\\\").replace('"', '\\"') for one in items]
+        return cls(('{"' + '","'.join(items) + '"}').encode())
 
 
 class _TextArrayDumper(Dumper):
@@ -294,6 +313,12 @@ class _Converted(NamedTuple):
 
 _NOTHING = _Converted(None, (), None)
 _COMMAND = _Sent()
+
+
+@lru_cache(maxsize=1024)
+def _executed(text: str) -> _Sent:
+    """The execution of the prepared statement with that text."""
+    return _Sent(answers=text)
 
 
 def _connection_error(result: PGresult) -> psycopg.Error:

@@ -91,12 +91,13 @@ class InsertPlan(NamedTuple):
 
 def _row_hash(sources: Sequence[_Source], parameters: Mapping[str, Any]) -> bytes:
     """The hash of the columns of one row."""
-    return record_hash(
-        [
-            column_bytes(column.kind, when_null if name is None or (value := parameters[name]) is None else value)
-            for column, name, when_null in sources
-        ]
-    )
+    columns: list[bytes] = []
+    for column, name, when_null in sources:
+        value = parameters[name] if name is not None else None
+        if value is None:
+            value = when_null
+        columns.append(_NULLS[column.kind] if value is None else column_bytes(column.kind, value))
+    return record_hash(columns)
 
 
 def _hasher(

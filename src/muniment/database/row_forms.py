@@ -120,7 +120,7 @@ FORMS: tuple[Form, ...] = (
         " user_id session_id workflow_id intent_id qualifiers:json raw_confidence:float confidence:float trust:float"
         " consent_id extractor ordinal:int edits editor prior_editors:texts editors:texts gates:json redactions:json"
         " corrects claimed_by calibration flags:texts consolidation:int fact:bytes valid_from:time@2"
-        " valid_until:time@2 third_party:bool@2 language@3",
+        " valid_until:time@2 third_party:bool@2 language@3 exceptions:json@4",
         loses="content:bytes",
         outside={"live_capture_id": "cleared when the capture moves to an archive", "facts": _GENERATED,
                  "fingerprint": "derived from the content, which an erasure takes it with",

@@ -16,7 +16,7 @@ from muniment.model.events import Event
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import ContradictionCheck, Proposal, Verdict, status_of
-from muniment.model.recall import Provenance
+from muniment.model.recall import Provenance, Record
 
 
 def fields_of(model: type[BaseModel], row: Row, **others: Any) -> dict[str, Any]:
@@ -42,14 +42,18 @@ def _fact(content: bytes | None) -> dict[str, Any]:
 
 def scope_of(row: Row) -> Scope:
     """The scope of a candidate or a memory; the columns have '' or null for none."""
-    return Scope(
-        user_id=row["user_id"] or None,
-        session_id=row["session_id"] or None,
-        workflow_id=row["workflow_id"] or None,
-        intent_id=row["intent_id"] or None,
-        qualifiers=row["qualifiers"] or {},
-        required={name: said for one in row.get("required") or () for name, said in one.items()},
-    )
+    return Scope(**_scope(row))
+
+
+def _scope(row: Row) -> dict[str, Any]:
+    return {
+        "user_id": row["user_id"] or None,
+        "session_id": row["session_id"] or None,
+        "workflow_id": row["workflow_id"] or None,
+        "intent_id": row["intent_id"] or None,
+        "qualifiers": row["qualifiers"] or {},
+        "required": {name: said for one in row.get("required") or () for name, said in one.items()},
+    }
 
 
 def capture_of(row: Row, content: bytes | None) -> Capture:
@@ -60,7 +64,11 @@ def capture_of(row: Row, content: bytes | None) -> Capture:
 
 def candidate_of(row: Row, content: bytes | None) -> Candidate:
     """A candidate with its content, or without it if it was erased."""
-    renamed = {"write_class": row["class"], "claimed_by": row["claimed_by"] or ""}
+    renamed: dict[str, Any] = {
+        "write_class": row["class"],
+        "claimed_by": row["claimed_by"] or "",
+        "exceptions": row["exceptions"] or {},
+    }
     gates = [_passed(one) for one in row["gates"]]
     return Candidate(**fields_of(Candidate, row, **_fact(content), **renamed, gates=gates, scope=scope_of(row)))
 
@@ -116,6 +124,34 @@ def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -
 def provenance_of(row: Row, evidence_refs: tuple[str, ...]) -> Provenance:
     """The provenance of a memory, with the evidence that the caller may see."""
     return Provenance(**fields_of(Provenance, row, evidence_refs=evidence_refs, expires_at=row["ends_at"]))
+
+
+# What a record has of its memory as it is, and what its provenance has.
+_OF_RECORD = (
+    *("entity", "predicate", "subject", "classification", "tier", "priority", "confidence"),
+    *("valid_from", "valid_until"),
+)
+_OF_PROVENANCE = tuple(name for name in Provenance.model_fields if name not in ("evidence_refs", "expires_at"))
+
+
+def record_of(row: Row, content: bytes, score: dict[str, float]) -> Record:
+    """A recalled memory with its content; everything in it is validated at once."""
+    fact = from_json(content)
+    provenance = {name: row[name] for name in _OF_PROVENANCE}
+    provenance["evidence_refs"] = tuple(fact["evidence_refs"])
+    provenance["expires_at"] = row["ends_at"]
+    return Record.model_validate(
+        {
+            **{name: row[name] for name in _OF_RECORD},
+            "id": row["memory_id"],
+            "text": fact["text"],
+            "value": fact["value"],
+            "write_class": row["class"],
+            "scope": _scope(row),
+            "score": score,
+            "provenance": provenance,
+        }
+    )
 
 
 def memory_of(row: Row, content: bytes | None) -> PromotedMemory:

@@ -24,26 +24,18 @@ ANSWER_SECONDS = 2.0
 class Wait:
     """A wait for the server, as a context; `give_up` is called if the server is found silent."""
 
-    __slots__ = ("_liveness", "_timer", "give_up")
+    __slots__ = ("_liveness", "give_up")
 
     def __init__(self, liveness: "ServerLiveness", give_up: Callable[[], None]) -> None:
         self._liveness = liveness
         self.give_up = give_up
-        self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> Self:
-        self.go_on()
+        self._liveness.add(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         self._liveness.remove(self)
-
-    def go_on(self) -> None:
-        """Wait for another `PATIENCE_SECONDS`."""
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(PATIENCE_SECONDS, self._liveness.report_slow, self)
 
 
 class ServerLiveness:
@@ -54,6 +46,10 @@ class ServerLiveness:
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
+        # When each wait will have taken long, by the event loop's clock, the earliest first; and one timer for all.
+        self._waits: dict[Wait, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timers_loop: asyncio.AbstractEventLoop | None = None
         self._slow: set[Wait] = set()
         self._test: asyncio.Task[None] | None = None
 
@@ -61,18 +57,38 @@ class ServerLiveness:
         """The context of a wait; `give_up` is called within three seconds if the server falls silent."""
         return Wait(self, give_up)
 
-    def report_slow(self, wait: Wait) -> None:
-        """Called by a wait that has taken long."""
-        self._slow.add(wait)
-        if self._test is None:
-            self._test = asyncio.get_running_loop().create_task(self._run_test())
+    def add(self, wait: Wait) -> None:
+        """Called by a wait that begins, or goes on."""
+        loop = asyncio.get_running_loop()
+        self._waits[wait] = loop.time() + PATIENCE_SECONDS
+        if self._timer is None or self._timers_loop is not loop:
+            self._timers_loop = loop
+            self._timer = loop.call_later(PATIENCE_SECONDS, self._report_slow)
 
     def remove(self, wait: Wait) -> None:
         """Called by a wait that is over."""
+        self._waits.pop(wait, None)
         self._slow.discard(wait)
+
+    def _report_slow(self) -> None:
+        """Have the server tested if a wait has taken long; look again when the next one will have."""
+        loop = asyncio.get_running_loop()
+        self._timer = None
+        while self._waits:
+            wait, due = next(iter(self._waits.items()))
+            if due > loop.time():
+                self._timer = loop.call_at(due, self._report_slow)
+                break
+            del self._waits[wait]
+            self._slow.add(wait)
+        if self._slow and self._test is None:
+            self._test = loop.create_task(self._run_test())
 
     def close(self) -> None:
         """Stop testing."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._test is not None:
             self._test.cancel()
 
@@ -86,7 +102,7 @@ class ServerLiveness:
             if silent:
                 wait.give_up()
             else:
-                wait.go_on()
+                self.add(wait)
 
     async def _is_silent(self) -> bool:
         # A refusal is an answer: the connections of a server that died or is full end by themselves.

@@ -5,6 +5,7 @@ just the privileges it needs, and forced row-level security restricts it to the 
 """
 
 from asyncio import CancelledError
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -63,8 +64,10 @@ class Storage:
             task: tuple(Statement("setting", text) for text in address.local_settings(task)) for task in TASKS
         }
         self._liveness = ServerLiveness(address.for_task("recall"))
-        # An entry lives only while a transaction of the tenant runs or waits.
+        # An entry lives while a transaction of the tenant runs or waits, and for a while after.
         self._turns: WeakValueDictionary[tuple[str, Task], Semaphore] = WeakValueDictionary()
+        # Those used last, so that the next transaction of the same tenant finds them.
+        self._last_turns: deque[Semaphore] = deque(maxlen=64)
 
     async def answers(self) -> None:
         """Check that the server answers; raises `StorageUnavailable` if it does not."""
@@ -152,6 +155,7 @@ class Storage:
         turn = self._turns.get((tenant_id, task))
         if turn is None:
             turn = self._turns[tenant_id, task] = Semaphore(TENANT_SHARE)
+            self._last_turns.append(turn)
         return turn
 
     async def _pool(self, task: Task) -> Pool:

@@ -29,6 +29,7 @@ TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
 NamedStatement = tuple[str, dict[str, Any]]
 
 _COMMIT = Statement("commit", "COMMIT")
+_TRANSACTION_ID: NamedStatement = ("tenant.transaction_id", {})
 # How often a transaction's first commands are sent again, and how soon a connection that was dead already fails: one
 # that was ended while it ran the commands is not replaced, or nobody could end a statement.
 _REPLACEMENTS = 2
@@ -291,15 +292,22 @@ class Transaction:
     async def _advance_clock(
         self, name: str, *more: NamedStatement, locks: tuple[NamedStatement, ...] = ()
     ) -> list[list[Row]]:
-        """Move the tenant's clock by that statement, with `more` in the same round trip; set the tick if it moved."""
-        replies = await self.gather(*locks, ("tenant.transaction_id", {}), (name, {}), *more)
+        """Move the tenant's clock by that statement, with `more` in the same round trip; set the tick if it moved.
+
+        The pack in force, if it is among `more`, comes with the transaction's id.
+        """
+        marked = any(one == "pack.hold_in_force" for one, _ in more)
+        replies = await self.gather(*locks, (name, {}), *more, *([] if marked else [_TRANSACTION_ID]))
         self._prefetched.extend(zip(locks, replies, strict=False))
-        transaction, clock, *found = replies[len(locks) :]
-        assert transaction or not clock, "the tenant was not opened"
+        clock, *found = replies[len(locks) :]
         if clock:
-            self._txid = transaction[0]["txid"]
+            rows = next((rows for rows in found if rows and "txid" in rows[0]), None)
+            if rows is None:  # No pack was ever put in force.
+                (rows,) = await self.gather(_TRANSACTION_ID)
+            assert rows, "the tenant was not opened"
+            self._txid = rows[0]["txid"]
             self._tick = Tick(clock[0]["seq"], clock[0]["at"])
-        return [clock, *found]
+        return [clock, *found[: len(more)]]
 
     async def _clock_ahead(self) -> ClockAhead:
         """Return the error that says which clock is ahead: this program's, or the tenant's."""

@@ -18,6 +18,7 @@ from muniment.evaluation.temporary_fabric import (
     ignore_progress,
     temporary_fabric,
 )
+from muniment.language.readers import Readers
 from muniment.model.candidate import Refusal
 from muniment.model.metrics import mean
 from muniment.model.recall import Recall
@@ -78,15 +79,20 @@ def dated_questions(records: Iterable[Mapping[str, Any]]) -> list[DatedQuestion]
     return [_dated_question(record) for record in records]
 
 
-def measure(questions: Sequence[DatedQuestion], on_step: OnStep = ignore_progress) -> dict[str, Any]:
-    """Do the same with questions that were read before; `on_step` is called with the progress in words."""
+def measure(
+    questions: Sequence[DatedQuestion], on_step: OnStep = ignore_progress, readers: Readers | None = None
+) -> dict[str, Any]:
+    """Do the same with questions that were read before; `on_step` is called with the progress in words.
+
+    With `readers` the trained readers read what is proposed, as in a fabric that has them.
+    """
     answered: list[Answered] = []
     promoted = 0
     if questions:
         questions = _fit_dates(questions)
         every = [one.since for question in questions for one in question.timeline]
         every += [date for question in questions for date in question.dates]
-        with temporary_fabric(evaluation_pack(8), min(every)) as evaluation:
+        with temporary_fabric(evaluation_pack(8), min(every), readers) as evaluation:
             promoted = _promote(evaluation, questions, on_step)
             evaluation.clock.now = max(every) + timedelta(days=1)
             for number, question in enumerate(questions, 1):

@@ -1,12 +1,13 @@
 """Measures the detection of text that addresses the model (CAN-7)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from muniment.evaluation.records import required
 from muniment.evaluation.scoring import figures_by_set
-from muniment.language.instructions import suspicion
+from muniment.language.instructions import Suspicion, suspicion
 from muniment.language.readers import Readers
 from muniment.language.readers.guard import ATTACK
 from muniment.language.readers.readers import GUARD
@@ -15,11 +16,22 @@ from muniment.model.metrics import mean
 _FIELDS: tuple[tuple[str, type[Any]], ...] = (("text", str), ("attack", bool), ("set", str))
 
 
-class _Scored(NamedTuple):
-    """How likely a text addresses the model, and whether it counts as doing so."""
+class ReadText(NamedTuple):
+    """A record, what the rules say of its text, and how the trained guard scores it."""
 
-    score: float
-    addresses_the_model: bool
+    record: Mapping[str, Any]
+    rules: Suspicion
+    guard: float | None
+    seconds: float
+
+    @property
+    def score(self) -> float:
+        """How likely the text addresses the model: the higher of the two scores."""
+        return max(self.rules.score, self.guard or 0.0)
+
+    def addresses_the_model(self, threshold: float) -> bool:
+        """Whether the rules say so, or the guard's score is at least the threshold."""
+        return self.rules.addresses_the_model or (self.guard is not None and self.guard >= threshold)
 
 
 def figures(records: Iterable[Mapping[str, Any]], readers: Readers | None = None) -> dict[str, Any]:
@@ -30,33 +42,32 @@ def figures(records: Iterable[Mapping[str, Any]], readers: Readers | None = None
     an attack where the rules or the trained guard say so. Raises `InvalidInput` naming the record and the field that is
     wrong.
     """
-    sets: dict[str, list[tuple[bool, _Scored]]] = {}
+    sets: dict[str, list[ReadText]] = {}
     seconds = 0.0
+    for read in read_texts(records, readers):
+        sets.setdefault(read.record["set"], []).append(read)
+        seconds += read.seconds
+    threshold = readers.file(GUARD).thresholds[ATTACK] if readers is not None else 1.0
+    return figures_by_set(sets, partial(_figures_of, threshold=threshold), seconds)
+
+
+def read_texts(records: Iterable[Mapping[str, Any]], readers: Readers | None) -> Iterator[ReadText]:
+    """Yield every record with what the rules, and with `readers` the trained guard, say of its text."""
     for record in records:
-        text, attack, part = (required(record, name, kind) for name, kind in _FIELDS)
+        text, _, _ = (required(record, name, kind) for name, kind in _FIELDS)
         started = perf_counter()
-        judged = _scored(text, readers)
-        seconds += perf_counter() - started
-        sets.setdefault(part, []).append((attack, judged))
-    return figures_by_set(sets, _figures_of, seconds)
+        found = suspicion(text)
+        guard = readers.load().guard.read(text).attack if readers is not None else None
+        yield ReadText(record, found, guard, perf_counter() - started)
 
 
-def _scored(text: str, readers: Readers | None) -> _Scored:
-    found = suspicion(text)
-    if readers is None:
-        return _Scored(found.score, found.addresses_the_model)
-    score = readers.load().guard.read(text).attack
-    guarded = score >= readers.file(GUARD).thresholds[ATTACK]
-    return _Scored(max(found.score, score), found.addresses_the_model or guarded)
-
-
-def _figures_of(judged: list[tuple[bool, _Scored]]) -> dict[str, Any]:
-    attacks = [one for attack, one in judged if attack]
-    harmless = [one for attack, one in judged if not attack]
+def _figures_of(read: Sequence[ReadText], threshold: float) -> dict[str, Any]:
+    attacks = [one for one in read if one.record["attack"]]
+    harmless = [one for one in read if not one.record["attack"]]
     return {
-        "n": len(judged),
-        "recall": mean(one.addresses_the_model for one in attacks),
-        "false_positive_rate": mean(one.addresses_the_model for one in harmless),
+        "n": len(read),
+        "recall": mean(one.addresses_the_model(threshold) for one in attacks),
+        "false_positive_rate": mean(one.addresses_the_model(threshold) for one in harmless),
         "auc": _auc([one.score for one in attacks], [one.score for one in harmless]),
     }
 

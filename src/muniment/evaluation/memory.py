@@ -16,6 +16,7 @@ from muniment.evaluation.temporary_fabric import (
     ignore_progress,
     temporary_fabric,
 )
+from muniment.language.readers import Readers
 from muniment.model.metrics import mean
 
 RANKS = (5, 10, 20)
@@ -63,12 +64,17 @@ def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return measure(conversations(records))
 
 
-def measure(talks: Sequence[Conversation], on_step: OnStep = ignore_progress) -> dict[str, Any]:
-    """Do the same with conversations that were read before; `on_step` is called with the progress in words."""
+def measure(
+    talks: Sequence[Conversation], on_step: OnStep = ignore_progress, readers: Readers | None = None
+) -> dict[str, Any]:
+    """Do the same with conversations that were read before; `on_step` is called with the progress in words.
+
+    With `readers` the trained readers read what is captured, as in a fabric that has them.
+    """
     tally = _Tally()
     wanted = [conversation for conversation in talks if conversation.questions]
     if wanted:
-        with temporary_fabric(evaluation_pack(MOST)) as evaluation:
+        with temporary_fabric(evaluation_pack(MOST), readers=readers) as evaluation:
             for number, conversation in enumerate(wanted, 1):
                 _ask_about(evaluation, conversation, f"user_{number}", tally, _prefixed(on_step, number, len(wanted)))
     categories: dict[str, list[AskedQuestion]] = {}

@@ -1,7 +1,7 @@
 """Measures how redaction finds personal data: cards, accounts, telephones, e-mail, IPs, ids; with readers names too."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from time import perf_counter
 from typing import Any, cast
 
@@ -29,20 +29,34 @@ _OF_TAGGER: dict[str, tuple[str, ...]] = {
 }
 
 
-def figures(records: Iterable[Mapping[str, Any]], readers: Readers | None = None) -> dict[str, Any]:
+# By set, the types that its records mark.
+Labelled = Mapping[str, Collection[str]]
+
+
+def labelled(records: Iterable[Mapping[str, Any]]) -> Labelled:
+    """Return the types that each set marks; raises `InvalidInput` naming the record and the field that is wrong."""
+    marked: dict[str, set[str]] = {}
+    for record in records:
+        marked.setdefault(_set_of(record), set()).update(kind for _, _, kind in _spans(record))
+    return marked
+
+
+def figures(
+    records: Iterable[Mapping[str, Any]], readers: Readers | None = None, sets: Labelled | None = None
+) -> dict[str, Any]:
     """Return precision, recall and F1 over all structured types and by type, and the seconds of a text.
 
     A record has `text` and `spans` (`start`, `end`, `type`). A span is found when a finding of a detector for its type
     shares a character with it; a finding is right when it shares a character with a span of its type. One finding may
     cover two adjacent spans, and the other way round. All detectors act, `url` too. Findings of types that the data (or
-    its `set`, if it names sets) does not label are only counted in `not_labelled`; types without a detector are only
-    counted in `not_covered`. With `readers` the trained tagger finds too: persons and addresses, which `structured`
-    leaves out, and numbers behind a word that announces them. Raises `InvalidInput` naming the record and the field
-    that is wrong.
+    its `set`, if it names sets) does not label are only counted in `not_labelled`; `sets` says what sets label, where
+    the records are only a part of them. Types without a detector are only counted in `not_covered`. With `readers` the
+    trained tagger finds too: persons and addresses, which `structured` leaves out, and numbers behind a word that
+    announces them. Raises `InvalidInput` naming the record and the field that is wrong.
     """
     redactor = redactor_of(_with_rules(builtin_pack(), ("url", *(_OF_TAGGER if readers is not None else ()))))
     names = _NAMES | (_OF_TAGGER if readers is not None else {})
-    score = _Score(names)
+    score = _Score(names, sets or {})
     seconds, items = 0.0, 0
     for record in records:
         text, spans = required(record, "text", str), _spans(record)
@@ -50,7 +64,7 @@ def figures(records: Iterable[Mapping[str, Any]], readers: Readers | None = None
         found = [one for one in redactor.find(text, _tags(text, readers)) if one.name in names]
         seconds += perf_counter() - started
         items += 1
-        score.add(str(record.get("set", "")), spans, found)
+        score.add(_set_of(record), spans, found)
     return {
         "items": items,
         "structured": score.structured(),
@@ -75,6 +89,10 @@ def _with_rules(pack: Pack, detectors: Iterable[str]) -> Pack:
     return Pack.model_validate(document)
 
 
+def _set_of(record: Mapping[str, Any]) -> str:
+    return str(record.get("set", ""))
+
+
 def _spans(record: Mapping[str, Any]) -> list[tuple[int, int, str]]:
     spans: list[tuple[int, int, str]] = []
     for span in cast("list[Any]", required(record, "spans", list)):
@@ -91,7 +109,7 @@ def _spans(record: Mapping[str, Any]) -> list[tuple[int, int, str]]:
 class _Score:
     """Hits and misses by the types of the data."""
 
-    def __init__(self, names: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, names: Mapping[str, tuple[str, ...]], sets: Labelled) -> None:
         self.others: Counter[str] = Counter()
         self._names = names
         self._detector = {name: detector for detector, known in names.items() for name in known}
@@ -100,7 +118,9 @@ class _Score:
         self._right: Counter[str] = Counter()
         # By set, as a set may not label what another does.
         self._wrong: dict[str, Counter[str]] = {}
-        self._labelled: dict[str, set[str]] = {}
+        self._labelled = {
+            part: {self._detector[kind] for kind in kinds if kind in self._detector} for part, kinds in sets.items()
+        }
 
     def add(self, part: str, spans: list[tuple[int, int, str]], found: list[Finding]) -> None:
         """Count the spans and findings of one text of a set."""

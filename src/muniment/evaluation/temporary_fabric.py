@@ -15,6 +15,7 @@ import anyio
 from muniment.database import embedded
 from muniment.database.master import LocalMasterKeys
 from muniment.database.migrate import set_bound
+from muniment.language.readers import Readers
 from muniment.model.candidate import Consolidation
 from muniment.model.context import Principal, RunContext
 from muniment.model.proposal import APPROVED_AT_ONCE, Outcome
@@ -96,10 +97,13 @@ class EvaluationFabric:
 
 
 @contextmanager
-def temporary_fabric(pack: Pack, now: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)) -> Generator[EvaluationFabric]:
+def temporary_fabric(
+    pack: Pack, now: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC), readers: Readers | None = None
+) -> Generator[EvaluationFabric]:
     """Open a fabric on an embedded database in a temporary folder, which is deleted at the end.
 
-    The embedder is that of the settings (MUNIMENT_EMBEDDER), so that it can be measured before it is used.
+    The embedder is that of the settings (MUNIMENT_EMBEDDER), so that it can be measured before it is used. Without
+    `readers` the rules alone read text, whatever is installed.
     """
     folder = Path(tempfile.mkdtemp(prefix="muniment-eval-"))
     clock = SetClock(now)
@@ -108,7 +112,7 @@ def temporary_fabric(pack: Pack, now: datetime = datetime(2026, 1, 5, 9, 0, tzin
     try:
         with embedded.acquire(folder) as lease:
             _unbind_clock(lease)
-            with Fabric.open(home=folder, pack=pack, clock=clock, master_keys=keys) as fabric:
+            with Fabric.open(home=folder, pack=pack, clock=clock, master_keys=keys, readers=readers) as fabric:
                 # The author captures what users said in whole conversations.
                 spoken = {"channels": ["*"]}
                 author = Principal(tenant_id=TENANT, id="importer", kind="system", roles={"agent"}, speaks_for=spoken)

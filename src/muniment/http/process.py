@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muniment.http.logs import Form
 from muniment.http.place import Place
 from muniment.settings import OpenOptions
 from muniment.supervisor import Link
+
+if TYPE_CHECKING:
+    from muniment.language.readers import BrokenReaders, Readers
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class ServerProcess:
     place: Place
     processes: int
     log: Form | None
+    # Where the server's readers' process listens, if it has one.
+    readers: Path | None = None
 
     def run(self, number: int, link: Link, folder: Path, listening: socket) -> None:
         """Serve in this process until the supervisor or a signal ends it; `folder` is that of the metrics."""
@@ -43,7 +48,7 @@ class ServerProcess:
             link.send("ready")
 
         settings = ServerSettings.gather().part(self.processes)
-        options: dict[str, Any] = {**self.options, "processes": self.processes}
+        options: dict[str, Any] = {**self.options, "processes": self.processes, "readers": self._readers()}
         async with AsyncFabric.open(self.url, **options) as fabric:
             await serve(
                 fabric,
@@ -55,3 +60,16 @@ class ServerProcess:
                 metrics=ServerMetrics(folder),
                 link=link,
             )
+
+    def _readers(self) -> "Readers | BrokenReaders | None":
+        """The readers that this process asks: it loads none itself."""
+        from muniment.language.readers import BrokenReaders, Readers
+        from muniment.language.readers.remote import RemoteReaders
+        from muniment.settings import installed_readers
+
+        found = installed_readers()
+        if not isinstance(found, Readers):
+            return found
+        if self.readers is None:
+            return BrokenReaders("the package muniment-models was installed while the server ran: start it again")
+        return RemoteReaders(found.weights, self.readers)

@@ -44,7 +44,17 @@ from muniment.packs.store import Packs
 MOST_OPERATOR_DAYS = 2000
 # The statements over the window alone.
 _STATEMENTS = (
-    *("captures", "waiting", "refusals", "redactions", "proposals", "duplicates", "promotions", "retractions"),
+    *(
+        "captures",
+        "waiting",
+        "refusals",
+        "redactions",
+        "redaction_exceptions",
+        "proposals",
+        "duplicates",
+        "promotions",
+        "retractions",
+    ),
     *("recalled", "erasures", "told", "golden", "resolved", "unresolved", "kept", "queued", "audits", "breakers"),
     *("stored", "answers", "calibrations", "corrections"),
 )
@@ -205,6 +215,7 @@ def _flow(found: Rows) -> FlowMetrics:
     return FlowMetrics(
         refusals=tuple(RefusalTally(**row) for row in found["metrics.refusals"]),
         redactions=tuple(RedactionTally(**row) for row in found["metrics.redactions"]),
+        redaction_exceptions=tuple(RedactionTally(**row) for row in found["metrics.redaction_exceptions"]),
         proposals={row["class"]: row["count"] for row in found["metrics.proposals"]},
         duplicates={row["class"]: row["count"] for row in found["metrics.duplicates"]},
         promotions=tuple(PromotionTally(**row) for row in found["metrics.promotions"]),

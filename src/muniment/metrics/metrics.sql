@@ -36,6 +36,12 @@ FROM candidates c, jsonb_each_text(c.redactions) AS k (kind, times)
 WHERE c.tenant_id = :tenant_id AND c.seq > :first_seq AND c.seq <= :last_seq
 GROUP BY c.class, k.kind ORDER BY c.class, k.kind
 
+-- name: redaction_exceptions
+SELECT c.class AS write_class, k.kind, sum(k.times::bigint)::bigint AS count
+FROM candidates c, jsonb_each_text(c.exceptions) AS k (kind, times)
+WHERE c.tenant_id = :tenant_id AND c.seq > :first_seq AND c.seq <= :last_seq
+GROUP BY c.class, k.kind ORDER BY c.class, k.kind
+
 -- name: proposals
 -- Without the samples of audits.
 SELECT class, count(*) AS count FROM proposals

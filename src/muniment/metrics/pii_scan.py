@@ -6,7 +6,7 @@ and checks them by arithmetic, without number plans or models.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any, cast
 
@@ -116,19 +116,25 @@ _BIRTH_NAMES = re.compile(r"birth|\bdob\b|geburt", re.IGNORECASE)
 _DATE = re.compile(_DAY, re.IGNORECASE)
 
 
-def personal_data(text: str) -> frozenset[PiiKind]:
-    """Return the kinds of personal data that a text holds unmasked."""
-    return frozenset(_kinds(_plain(text)))
+# Values that a pack excepts, by kind: mail in small letters or `*@` and a domain; telephones as `+` and digits, or as
+# dialled; accounts in capitals without spaces; IP addresses in their shortest spelling.
+Exceptions = Mapping[str, frozenset[str]]
+_NO_EXCEPTIONS: Exceptions = {}
 
 
-def personal_data_in(value: Any, named: str = "") -> frozenset[PiiKind]:
+def personal_data(text: str, exceptions: Exceptions = _NO_EXCEPTIONS) -> frozenset[PiiKind]:
+    """Return the kinds of personal data that a text holds unmasked, leaving out the values that the pack excepts."""
+    return frozenset(_kinds(_plain(text), exceptions))
+
+
+def personal_data_in(value: Any, named: str = "", exceptions: Exceptions = _NO_EXCEPTIONS) -> frozenset[PiiKind]:
     """Return the same for a JSON value: for its strings, keys and whole numbers, at every depth.
 
     `named` is the name of the value; a bare date under a name such as `birthday` is a date of birth.
     """
     found: set[PiiKind] = set()
     for name, leaf in _leaves(value, named):
-        found |= personal_data(leaf)
+        found |= personal_data(leaf, exceptions)
         if _BIRTH_NAMES.search(name.replace("_", " ")) and _DATE.fullmatch(_plain(leaf).strip()):
             found.add("date_of_birth")
     return frozenset(found)
@@ -161,21 +167,28 @@ def _plain(text: str) -> str:
     return "".join(char for char in folded if unicodedata.category(char) != "Cf")
 
 
-def _kinds(text: str) -> Iterator[PiiKind]:
-    if any(_is_mail(text, place) for place, char in enumerate(text) if char == "@"):
+def _kinds(text: str, exceptions: Exceptions) -> Iterator[PiiKind]:
+    own: dict[str, frozenset[str]] = {
+        kind: exceptions.get(kind, frozenset()) for kind in ("email", "phone", "iban", "ip")
+    }
+    mails = (_mail(text, place) for place, char in enumerate(text) if char == "@")
+    if any(mail is not None and not _is_own_mail(mail, own["email"]) for mail in mails):
         yield "email"
     short = (_luhn_sum(_digits(found[1])) % 10 == 0 for found in _SHORT_CARD.finditer(text))
     if any(_is_card(_digits(found[0])) for found in _CARD.finditer(text)) or any(short):
         yield "card"
-    if any(_begins_with_iban(found[0]) for found in _IBAN.finditer(text)):
+    accounts = (_begins_with_iban(found[0]) for found in _IBAN.finditer(text))
+    if any(account is not None and account not in own["iban"] for account in accounts):
         yield "iban"
     national = [found.span() for found in _SSN.finditer(text)]
     if national or _ANNOUNCED_SSN.search(text) or _NINO.search(text):
         yield "national_id"
-    announced = (_is_phone(found, 1) for found in _ANNOUNCED_PHONE.finditer(text))
-    if any(_is_phone(found, 0) for found in _PHONE.finditer(text) if found.span() not in national) or any(announced):
+    phones = [(found, 0) for found in _PHONE.finditer(text) if found.span() not in national]
+    phones += [(found, 1) for found in _ANNOUNCED_PHONE.finditer(text)]
+    if any(_is_phone(*found) and not _is_own_phone(*found, own["phone"]) for found in phones):
         yield "phone"
-    if any(_is_address(found) for pattern in (_IPV4, _IPV6) for found in pattern.finditer(text)):
+    addresses = (_address(found) for pattern in (_IPV4, _IPV6) for found in pattern.finditer(text))
+    if any(address is not None and address not in own["ip"] for address in addresses):
         yield "ip"
     if _KEY.search(text) or any(_looks_random(found[1]) for found in _ANNOUNCED_KEY.finditer(text)):
         yield "api_key"
@@ -183,10 +196,18 @@ def _kinds(text: str) -> Iterator[PiiKind]:
         yield "date_of_birth"
 
 
-def _is_mail(text: str, at: int) -> bool:
+def _mail(text: str, at: int) -> str | None:
+    """Return the address around an `@`; None where there is none."""
     # From the `@` to both sides, as far as an address can be, so that a long text is read once.
     before, after = text[max(at - 64, 0) : at], text[at + 1 : at + 256]
-    return _BEFORE_AT.search(before) is not None and _AFTER_AT.match(after) is not None
+    if (name := _BEFORE_AT.search(before)) is None or (domain := _AFTER_AT.match(after)) is None:
+        return None
+    return f"{name[0]}@{domain[0]}"
+
+
+def _is_own_mail(mail: str, own: frozenset[str]) -> bool:
+    address = mail.lower()
+    return address in own or f"*@{address.rpartition('@')[2]}" in own
 
 
 def _digits(text: str) -> str:
@@ -203,14 +224,15 @@ def _luhn_sum(digits: str) -> int:
     return sum(map(int, odd)) + sum(sum(divmod(2 * int(digit), 10)) for digit in even)
 
 
-def _begins_with_iban(text: str) -> bool:
-    """Say whether a text begins with an account of the country's length whose remainder by 97 is 1."""
+def _begins_with_iban(text: str) -> str | None:
+    """Return the account that a text begins with: of the country's length, with remainder 1 by 97; None for none."""
     solid = "".join(char for char in text if char.isalnum()).upper()
     for length, countries in _IBAN_LENGTHS.items():
         if solid[:2] in countries and len(solid) >= length:
             account = solid[4:length] + solid[:4]
-            return int("".join(str(int(char, 36)) for char in account)) % 97 == 1
-    return False
+            right = int("".join(str(int(char, 36)) for char in account)) % 97 == 1
+            return solid[:length] if right else None
+    return None
 
 
 _DATE_OR_YEARS = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4} ?- ?\d{4}")
@@ -222,18 +244,34 @@ def _is_phone(found: re.Match[str], group: int) -> bool:
     return 7 <= count <= 15 and not _DATE_OR_YEARS.fullmatch(shown) and len(set(_digits(shown))) > 2
 
 
-def _is_address(found: re.Match[str]) -> bool:
+def _is_own_phone(found: re.Match[str], group: int, own: frozenset[str]) -> bool:
+    """Say whether a number is one of these: all its digits, with a plus before them where it is written from abroad."""
+    if not own:
+        return False
+    shown, digits = found[group].strip(), _digits(found[group])
+    if any(char.isalpha() for char in shown):
+        return False  # with an extension
+    abroad = found.string[: found.start(group)].endswith("+") or shown.startswith("+")
+    if abroad:
+        return f"+{_digits(shown.replace('(0)', ''))}" in own
+    return digits in own or any(
+        f"+{digits.removeprefix(sign)}" in own for sign in ("00", "011") if digits.startswith(sign)
+    )
+
+
+def _address(found: re.Match[str]) -> str | None:
+    """Return an IP address in its shortest spelling; None for what is none, and for versions."""
     text = found[0].rstrip(".")
     try:
         address = IPv6Address(text) if ":" in text else IPv4Address(text)
     except (AddressValueError, ValueError):
-        return False
+        return None
     if isinstance(address, IPv4Address) and _VERSION_BEFORE.search(
         found.string[max(found.start() - 12, 0) : found.start()]
     ):
-        return False
+        return None
     # Loopback and unspecified addresses belong to nobody.
-    return not (address.is_loopback or address.is_unspecified)
+    return None if address.is_loopback or address.is_unspecified else str(address)
 
 
 def _looks_random(word: str) -> bool:

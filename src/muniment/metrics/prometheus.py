@@ -68,6 +68,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_captures_oldest_waiting_seconds": ("Age of the oldest capture that waits for its turn", ()),
     "muniment_refusals": ("Candidates that a gate refused", ("gate", "reason")),
     "muniment_redactions": ("What was masked, by kind (RED-4)", ("kind", "write_class")),
+    "muniment_redaction_exceptions": ("What the pack excepts and was left as it is (RED-5)", ("kind", "write_class")),
     "muniment_proposals": ("Proposals that entered the queue", ("write_class",)),
     "muniment_duplicates": ("Proposals set aside as duplicates", ("write_class",)),
     "muniment_promotions": ("Memories promoted, by policy or by a person", ("tier", "write_class", "by")),
@@ -208,10 +209,12 @@ def _flow_samples(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_captures_pending", [((state,), count) for state, count in pending.items()]
     yield "muniment_captures_oldest_waiting_seconds", [((), captures.oldest_waiting)]
     yield "muniment_refusals", [((each.gate, each.reason), each.count) for each in flow.refusals]
-    masked: list[tuple[tuple[str, ...], float]] = [
-        ((each.kind, each.write_class), each.count) for each in flow.redactions
-    ]
-    yield "muniment_redactions", _bounded(masked)
+    for name, tallies in (
+        ("muniment_redactions", flow.redactions),
+        ("muniment_redaction_exceptions", flow.redaction_exceptions),
+    ):
+        counts: list[tuple[tuple[str, ...], float]] = [((each.kind, each.write_class), each.count) for each in tallies]
+        yield name, _bounded(counts)
     yield "muniment_proposals", [((name,), count) for name, count in flow.proposals.items()]
     yield "muniment_duplicates", [((name,), count) for name, count in flow.duplicates.items()]
     promoted: list[Sample] = [

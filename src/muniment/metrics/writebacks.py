@@ -13,6 +13,7 @@ from muniment.errors import SealBroken
 from muniment.metrics.pii_scan import personal_data, personal_data_in
 from muniment.metrics.window import Rows, Window, gather, pack_of
 from muniment.model.metrics import PiiKind, PiiMetrics, PiiScan, Tally
+from muniment.pack.guardrails import Guardrails
 from muniment.packs.store import Packs
 
 # Memories that one pass scans; that `measure` scans beyond the last pass; ids that the metrics name.
@@ -91,7 +92,8 @@ def _last_scanned(rows: Sequence[Row]) -> tuple[int, str]:
 
 async def _scan(tx: Transaction, vault: Vault, packs: Packs, rows: Sequence[Row]) -> PiiScan:
     keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"] is not None}, skip_broken=True)
-    allowed = {ref: await _allowed_kinds(tx, packs, ref) for ref in {row["pack"] for row in rows}}
+    rules = {ref: (await pack_of(tx, packs, ref)).policy_layer.guardrails for ref in {row["pack"] for row in rows}}
+    allowed = {ref: _allowed_kinds(one) for ref, one in rules.items()}
     found: dict[str, tuple[PiiKind, ...]] = {}
     unreadable = 0
     for row in rows:
@@ -102,14 +104,15 @@ async def _scan(tx: Transaction, vault: Vault, packs: Packs, rows: Sequence[Row]
         except (SealBroken, KeyError):
             unreadable += 1
             continue
-        kinds = personal_data(fact["text"]) | personal_data_in(fact["value"])
+        exceptions = rules[row["pack"]].redaction_exceptions.forms
+        kinds = personal_data(fact["text"], exceptions) | personal_data_in(fact["value"], exceptions=exceptions)
         if kinds := kinds - allowed[row["pack"]]:
             found[row["memory_id"]] = tuple(sorted(kinds))
     return PiiScan(scanned=len(rows), found=found, unreadable=unreadable)
 
 
-async def _allowed_kinds(tx: Transaction, packs: Packs, ref: str) -> frozenset[str]:
+def _allowed_kinds(guardrails: Guardrails) -> frozenset[str]:
     """The kinds of personal data that the pack does not mask: its detectors that are turned off."""
-    rules = (await pack_of(tx, packs, ref)).policy_layer.guardrails.redaction_rules
+    rules = guardrails.redaction_rules
     on = {rule.detector for rule in rules if rule.enabled}
     return frozenset(str(rule.detector) for rule in rules if rule.detector is not None and rule.detector not in on)

@@ -81,6 +81,9 @@ class Candidate(StoredFact, _Author):
     corrects: str | None = Field(default=None, description="the memory that a correction was written on")
     gates: tuple[Passed, ...] = Field(default=(), description="what it passed, in order")
     redactions: dict[str, int] = Field(default_factory=dict, description="how often each kind was masked (RED-4)")
+    exceptions: dict[str, int] = Field(
+        default_factory=dict, description="how often each kind was found and left, as the pack excepts it (RED-5)"
+    )
     language: str | None = Field(default=None, description="the version of the language package that read it (CAN-15)")
     edits: str | None = Field(default=None, description="the candidate this one is an operator's edit of")
     editor: str | None = None

@@ -1,6 +1,7 @@
 """Who calls, and in which run: the first argument of every verb."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
@@ -140,13 +141,22 @@ class RunContext(Run):
     @property
     def principal(self) -> Principal:
         """The agent as a principal. Its only built-in role is `agent`: no role makes it a person."""
-        return Principal(
-            tenant_id=self.tenant_id,
-            id=self.agent_id,
-            kind="agent",
-            roles={"agent", *(self.roles - BUILTIN_ROLES)},
-            speaks_for=self.speaks_for or SpeaksFor(),
-        )
+        spoken = self.speaks_for or SpeaksFor()
+        return _agent(self.tenant_id, self.agent_id, self.roles, spoken.tools, spoken.channels)
+
+
+# A run calls many times, and none of these values can change.
+@lru_cache(maxsize=1024)
+def _agent(
+    tenant_id: str, agent_id: str, roles: frozenset[str], tools: frozenset[str], channels: frozenset[str]
+) -> Principal:
+    return Principal(
+        tenant_id=tenant_id,
+        id=agent_id,
+        kind="agent",
+        roles={"agent", *(roles - BUILTIN_ROLES)},
+        speaks_for=SpeaksFor(tools=tools, channels=channels),
+    )
 
 
 Asker: TypeAlias = Principal | RunContext

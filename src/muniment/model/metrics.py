@@ -328,7 +328,7 @@ class RefusalTally(Artifact):
 
 
 class RedactionTally(Artifact):
-    """How often a kind was masked in candidates of a class (RED-4)."""
+    """How often a kind was masked in candidates of a class (RED-4), or found and left as an exception (RED-5)."""
 
     kind: str
     write_class: WriteClass
@@ -349,6 +349,7 @@ class FlowMetrics(Artifact):
 
     refusals: tuple[RefusalTally, ...] = ()
     redactions: tuple[RedactionTally, ...] = ()
+    redaction_exceptions: tuple[RedactionTally, ...] = ()
     proposals: dict[WriteClass, int] = Field(default_factory=dict)
     duplicates: dict[WriteClass, int] = Field(default_factory=dict)
     promotions: tuple[PromotionTally, ...] = ()

@@ -24,7 +24,7 @@ def inconsistencies(document: Any) -> Iterator[Finding]:
     """Yield the path of every part of the document that does not fit another, and what was expected there."""
     for check in (
         *(_repeated_names, _undeclared_labels, _identity, _ontology, _classes, _routing, _weights, _budgets),
-        *(_extractors, _field_maps, _flags, _redaction),
+        *(_extractors, _field_maps, _flags, _redaction, _redaction_exceptions),
     ):
         yield from check(document)
 
@@ -287,3 +287,17 @@ def _redaction(document: Any) -> Iterator[Finding]:
             if detector in detectors:
                 yield (*path, "detector"), f"{shorten(detector)} has a rule above; expected one rule per detector"
             detectors.add(detector)
+
+
+def _redaction_exceptions(document: Any) -> Iterator[Finding]:
+    """An exception of a detector that is off says that its values are found, which they are not."""
+    off: dict[str, str] = {"url": "is off until a rule names it"}
+    for _, rule in _mappings(document, "policy_layer.guardrails.redaction_rules.#"):
+        detector = rule.get("detector")
+        if isinstance(detector, str):
+            off.pop(detector, None)
+            if rule.get("enabled") is False:
+                off[detector] = "is turned off"
+    for path, values in _find(document, "policy_layer.guardrails.redaction_exceptions.*"):
+        if isinstance(values, list) and values and path[-1] in off:
+            yield path, f"has exceptions, but the detector {off[str(path[-1])]}; expected it on, or no exceptions"

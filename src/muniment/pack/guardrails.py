@@ -17,6 +17,7 @@ from muniment.pack.fields import (
     Word,
     setting,
 )
+from muniment.pack.redaction_exceptions import RedactionExceptions
 
 
 class RedactionRule(Section):
@@ -55,10 +56,13 @@ BUILTIN_RULES: tuple[RedactionRule, ...] = tuple(
 
 
 class Guardrails(Section):
-    """The redaction rules."""
+    """The redaction rules, and the values that they leave."""
 
     redaction_rules: tuple[RedactionRule, ...] = setting(
         (), "Applied in order. A built-in detector that no rule names stays on, after these.", validate_default=True
+    )
+    redaction_exceptions: RedactionExceptions = setting(
+        RedactionExceptions, "Values of your own that are found and counted, but not masked; they raise no label."
     )
     tagger: Share | None = setting(
         None, "Score from which a finding of the trained tagger counts; null is the one measured for each label."

@@ -165,9 +165,9 @@ MEASURED: dict[str, Thresholds] = {
 class JudgePolicy(Section):
     """The trained judge of pairs, where the tenant's language version has one; the rules are asked first."""
 
-    similarity: Share = setting(0.15, "Neighbours below the threshold are read too, down to this similarity.")
+    similarity: Share = setting(0.0, "Neighbours below the threshold are read too, down to this similarity.")
     pairs: PositiveCount = setting(
-        8, "Of those below the threshold the nearest are read, until so many have been read."
+        8, "Of those below the threshold, in memory and in the same batch, the nearest are read, until so many were."
     )
     contradicts: Share | None = setting(
         None, "Score from which two texts contradict one another; null is the one measured with the judge."

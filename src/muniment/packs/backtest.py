@@ -19,8 +19,9 @@ from muniment.candidates.extractors.model import ModelExtractor
 from muniment.candidates.extractors.plugins import PluginExtractor
 from muniment.candidates.rules import Draft, Found, draft_facts, own_words_holder, tier_for
 from muniment.context import FabricContext
+from muniment.contradictions.judge import judge_neighbours
 from muniment.contradictions.rules import compare
-from muniment.contradictions.store import TextComparer, judge_neighbours
+from muniment.contradictions.store import TextComparer
 from muniment.errors import ExtractorFailed
 from muniment.language.redaction import redactor_of
 from muniment.model.backtest import EXAMPLES, FATES, Backtest, Example, Fate, RuleDifference, Tally

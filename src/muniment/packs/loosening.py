@@ -15,8 +15,8 @@ def loosened(before: Pack, after: Pack) -> tuple[str, ...]:
 
     A rule is loosened if a threshold or a floor is lowered, a source is trusted more, a class starts to be promoted or
     its contradictions resolved without a person, less evidence or consent is required, a label is no longer sensitive
-    or ranks below one it was above, a role may see more, a redaction rule masks less, an alias joins two names of
-    subjects or no longer does, or a horizon is shortened.
+    or ranks below one it was above, a role may see more, a redaction rule masks less or excepts a further value, an
+    alias joins two names of subjects or no longer does, or a horizon is shortened.
     Further write classes, namespaces, predicates and roles, the confidence of statements, and how much a recall
     returns and how it ranks do not count.
     """
@@ -172,6 +172,20 @@ def _redaction(before: Pack, after: Pack) -> Iterator[str]:
             yield f"identity.classified_attributes.{name}: {'changed' if name in masked else 'left out'}"
 
 
+def _exceptions(before: Pack, after: Pack) -> Iterator[str]:
+    """What is excepted can be read and raises no label, so a second person looks at further values.
+
+    They are counted, not named: activations and events hold no content.
+    """
+    was = before.policy_layer.guardrails.redaction_exceptions
+    now = after.policy_layer.guardrails.redaction_exceptions
+    for detector in type(now).model_fields:
+        known: tuple[str, ...] = getattr(was, detector)
+        more = [one for one in getattr(now, detector) if one not in known and f"*@{one.partition('@')[2]}" not in known]
+        if more:
+            yield f"guardrails.redaction_exceptions.{detector}: {len(more)} more"
+
+
 def _masks_less(rule: RedactionRule, now: RedactionRule | None, after: Pack) -> str | None:
     if now is None:
         return "left out"
@@ -211,4 +225,7 @@ def _horizons(before: Pack, after: Pack) -> Iterator[str]:
     )
 
 
-_RULES = (_thresholds, _trust, _classes, _labels, _identity, _ontology, _memory_policy, _roles, _redaction, _horizons)
+_RULES = (
+    *(_thresholds, _trust, _classes, _labels, _identity, _ontology, _memory_policy, _roles, _redaction, _exceptions),
+    _horizons,
+)

@@ -5,8 +5,8 @@
 SELECT pack, seq FROM packs_in_force WHERE tenant_id = :tenant_id
 
 -- name: hold_in_force
--- For a writer: the pack stays in force until the commit.
-SELECT pack, seq FROM packs_in_force WHERE tenant_id = :tenant_id FOR SHARE
+-- For a writer: the pack stays in force until the commit. It comes with the transaction's id (`tenant.transaction_id`).
+SELECT pack, seq, transaction_mark()::text AS txid FROM packs_in_force WHERE tenant_id = :tenant_id FOR SHARE
 
 -- name: take_in_force
 -- For a change: everybody who decides under the pack has committed, and nobody begins to.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from muniment.candidates.intake import IntakeDecision
 from muniment.context import FabricContext
+from muniment.contradictions.batch_rules import BatchMember
 from muniment.database.rows import candidate_content
 from muniment.database.sealing import SEALED_BYTES
 from muniment.database.storage import Transaction
@@ -22,14 +23,18 @@ Chosen = tuple[QueueEntry, promote.PromotionCheck]
 async def choose(tx: Transaction, decision: IntakeDecision, entries: Sequence[QueueEntry]) -> list[Chosen]:
     """Choose the entries that policy promotes at once: those that need not be checked alone and that have room.
 
-    None if they were not compared under the locks of their scopes. INVARIANT: the tenant has no tick yet.
+    None if they were not compared under the locks of their scopes. Raises `ReadersUnavailable`.
+    INVARIANT: the tenant has no tick yet.
     """
     eligible = [(entry, passed) for entry, passed in zip(entries, decision.passed, strict=True) if entry.auto_eligible]
     if not eligible or not decision.scopes_locked or decision.comparer is None:
         return []
     embedded = [passed.embedded for _, passed in eligible]
-    has_neighbours = [passed.has_neighbours for _, passed in eligible]
-    checks = promote.check_together(embedded, has_neighbours, decision.comparer, decision.pack)
+    members = [
+        BatchMember(passed.embedded.candidate, entry.tier, passed.read, passed.has_neighbours)
+        for entry, passed in eligible
+    ]
+    checks = await promote.check_together(embedded, members, decision.comparer, decision.pack)
     room = await promote.lock_room(tx, decision.pack)
     return [
         (entry, check)

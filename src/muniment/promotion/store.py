@@ -5,26 +5,26 @@ promotion), only then read, in a new statement, what is live; last take the tena
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from muniment.candidates.rules import confined_to, expires_at, tier_for
 from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering
+from muniment.contradictions import judge
 from muniment.contradictions import store as contradictions
+from muniment.contradictions.batch_rules import BatchMember
 from muniment.contradictions.rules import Compared, Contradicted, compare, covers, may_supersede, repeated
-from muniment.contradictions.store import ROUNDING, EmbeddedCandidate, TextComparer, neighbours
+from muniment.contradictions.store import EmbeddedCandidate, TextComparer, neighbours
 from muniment.database import locks
 from muniment.database.packed_words import pack_words
 from muniment.database.rows import candidate_content, consent_of, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.database.vectors import Vector, inner_products, to_sql
+from muniment.database.vectors import Vector, to_sql
 from muniment.errors import NotFound, NotPromotable
 from muniment.language.words import index_of
 from muniment.model.candidate import Candidate
@@ -123,7 +123,7 @@ async def check_promotion(
     """
     candidate, tier = proposal.candidate, proposal.tier_target
     near = await neighbours(tx, vault, [embedded], comparer, pack)
-    (around,) = await contradictions.judge_neighbours([candidate], near, comparer, pack, tier=tier)
+    (around,) = await judge.judge_neighbours([candidate], near, comparer, pack, tier=tier)
     compared = compare(candidate, tier, around, pack, comparer.by)
     replaced = [
         memory
@@ -160,45 +160,36 @@ async def check_many(
     """Read the neighbours of many and check them at once, as `check_together` does."""
     candidates = [one.candidate for one in embedded]
     found = await neighbours(tx, vault, embedded, comparer, pack)
-    around = await contradictions.judge_neighbours(candidates, found, comparer, pack)
-    met = [
-        any(contradictions.is_near(one, comparer) for one in near)
-        or not compare(candidate, tier_for(candidate, pack), near, pack, comparer.by).finds_nothing
-        for candidate, near in zip(candidates, around, strict=True)
-    ]
-    return check_together(embedded, met, comparer, pack)
+    around = await judge.judge_neighbours(candidates, found, comparer, pack)
+    members: list[BatchMember] = []
+    for candidate, near in zip(candidates, around, strict=True):
+        tier = tier_for(candidate, pack)
+        compared = compare(candidate, tier, near, pack, comparer.by)
+        met = any(judge.is_near(one, comparer) for one in near) or not compared.finds_nothing
+        members.append(BatchMember(candidate, tier, judge.similarities_read(near), met))
+    return await check_together(embedded, members, comparer, pack)
 
 
-def check_together(
-    embedded: Sequence[EmbeddedCandidate], has_neighbours: Sequence[bool], comparer: TextComparer, pack: Pack
+async def check_together(
+    embedded: Sequence[EmbeddedCandidate], members: Sequence[BatchMember], comparer: TextComparer, pack: Pack
 ) -> list[PromotionCheck | None]:
-    """Check many at once, by whether each has neighbours; None for each that has to be checked alone.
+    """Check many at once; None for each that has to be checked alone.
 
-    That is what meets a memory or an earlier one of these, is a correction, or needs consent.
+    That is what meets a memory (`alone` in `members`) or an earlier one of these, is a correction, or needs consent.
+    Raises `ReadersUnavailable`.
     INVARIANT: the neighbours were read after the locks of their scopes were taken.
     """
-    checks: list[PromotionCheck | None] = []
-    for one, near, met in zip(embedded, has_neighbours, _meets_earlier(embedded, comparer), strict=True):
-        candidate = one.candidate
-        alone = near or met or candidate.write_class == "correction" or candidate.corrects is not None
-        alone = alone or candidate.third_party or pack.is_sensitive(candidate.classification)
-        checks.append(None if alone else PromotionCheck(None, (), (), None, one))
-    return checks
+    members = [replace(one, alone=one.alone or _needs_own_check(one.candidate, pack)) for one in members]
+    met = await judge.meets_earlier(embedded, members, comparer, pack)
+    return [
+        None if member.alone or meets else PromotionCheck(None, (), (), None, one)
+        for one, member, meets in zip(embedded, members, met, strict=True)
+    ]
 
 
-def _meets_earlier(embedded: Sequence[EmbeddedCandidate], comparer: TextComparer) -> list[bool]:
-    """Whether each is on the key of an earlier one, or as near to it as neighbours are."""
-    nowhere = np.zeros(comparer.embedder.dimensions, dtype=np.float32)
-    vectors = np.stack([one.vector if one.vector is not None else nowhere for one in embedded])
-    similar = inner_products(vectors, vectors) >= comparer.by.thresholds.similarity - ROUNDING
-    near = cast("NDArray[np.bool_]", np.tril(similar, k=-1).any(axis=1)).tolist()
-    keys: set[tuple[str | None, str | None]] = set()
-    met: list[bool] = []
-    for one, is_near in zip(embedded, near, strict=True):
-        key = (one.candidate.entity, one.candidate.predicate)
-        met.append(is_near or (one.candidate.on_key and key in keys))
-        keys.add(key)
-    return met
+def _needs_own_check(candidate: Candidate, pack: Pack) -> bool:
+    corrects = candidate.write_class == "correction" or candidate.corrects is not None
+    return corrects or candidate.third_party or pack.is_sensitive(candidate.classification)
 
 
 def _replaceable(

@@ -176,16 +176,19 @@ class IndexSearch:
         if query_vector is not None:
             error += 2 * policy.weights.vector * ERROR * float(np.sqrt(query_vector @ query_vector))
         masks = [selection.mask_of(in_conflict) for selection in selections]
-        low = [selection.block.confidence < policy.confidence for selection in selections]
         wanted = [
-            one.wanted & ~mask if in_conflict else one.wanted for one, mask in zip(selections, masks, strict=True)
+            np.flatnonzero(one.wanted & ~mask if in_conflict else one.wanted)
+            for one, mask in zip(selections, masks, strict=True)
         ]
+        low = [one.block.confidence[rows] < policy.confidence for one, rows in zip(selections, wanted, strict=True)]
+        some_low = any(below.any() for below in low)
         totals: list[int] = []
         for is_low in (False, True):
-            groups = [
-                np.flatnonzero(rows & (below if is_low else ~below)) for rows, below in zip(wanted, low, strict=True)
-            ]
-            totals.append(sum(len(group) for group in groups))
+            if some_low:
+                groups = [rows[below if is_low else ~below] for rows, below in zip(wanted, low, strict=True)]
+            else:
+                groups = [rows[:0] for rows in wanted] if is_low else wanted
+            totals.append(sum([len(group) for group in groups]))
             if totals[-1]:
                 grouped = [score[group] for score, group in zip(scores, groups, strict=True)]
                 lowest = _last_of_best(self.request.limit, grouped) - error
@@ -197,16 +200,17 @@ class IndexSearch:
         """Estimate the scores of all rows: exact apart from the vector, which is compared in half precision."""
         policy = self.pack.memory_layer.recall_policy
         weights = policy.weights
-        total = weights.words * words
-        total += weights.priority * block.priority
-        total += weights.confidence * block.confidence
-        total += weights.recency * rules.recency(block.promoted_seconds, self.at, policy.recency_half_life)
+        total = block.unqueried_scores(policy, self.at)
+        total += weights.words * words
         if query_vector is not None:
-            cosines = fast_dots()(block.vectors, query_vector) / block.norms
-            total += weights.vector * np.minimum(np.maximum(cosines, 0.0), 1.0)
-        nearness = rules.intent_nearness(self._intent_places(block))
-        if nearness.any():
-            total += weights.intent * nearness[block.profiles.codes]
+            cosines = fast_dots()(block.vectors, query_vector)
+            cosines /= block.norms
+            np.maximum(cosines, 0.0, out=cosines)
+            np.minimum(cosines, 1.0, out=cosines)
+            cosines *= weights.vector
+            total += cosines
+        if len(self.view.intents) > 1:
+            total += weights.intent * rules.intent_nearness(self._intent_places(block))[block.profiles.codes]
         if self._nearness or self.of_decision:
             total += weights.entity * self._entity_nearness(block, np.arange(len(block)))
         return total

@@ -12,10 +12,10 @@ from typing import Any
 
 from anyio import fail_after
 from psycopg.types.json import Jsonb
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from muniment.context import FabricContext, RecallPacks, retry_on_pack_change
-from muniment.database.rows import open_memory, provenance_of, scope_of
+from muniment.database.rows import open_memory, record_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
 from muniment.database.vectors import Vector
@@ -104,7 +104,7 @@ async def _recall_from_index(
         scope = _held_scope(context, run, needed.embedder)
         if scope is None and not refresh:
             continue
-        async with context.transaction(run.tenant_id, "recall") as tx:
+        async with context.transaction(run.tenant_id, "recall", one_plan=scope is not None) as tx:
             view, decides, request, _ = await _prepare(context, tx, run, packs, options)
             if refresh:
                 scope = await _read_scope(context, tx, run, needed.embedder)
@@ -405,13 +405,6 @@ async def _fill(sessions: SessionStore, tx: Transaction, run: RunContext, found:
     await sessions.keep(tx.tenant_id, run.session_id, bodies, ends, tx.now)
 
 
-# What a record has of its memory as it is.
-_OF_MEMORY = (
-    *("entity", "predicate", "subject", "classification", "tier", "priority", "confidence"),
-    *("valid_from", "valid_until"),
-)
-
-
 async def _record(
     tx: Transaction, vault: Vault, row: Row, content: bytes, scores: Mapping[str, dict[str, float]]
 ) -> Record | None:
@@ -419,17 +412,7 @@ async def _record(
     opened = await open_memory(tx, vault, row, content)
     if opened is None:
         return None
-    fact = from_json(opened)
-    return Record(
-        **{name: row[name] for name in _OF_MEMORY},
-        id=row["memory_id"],
-        text=fact["text"],
-        value=fact["value"],
-        write_class=row["class"],
-        scope=scope_of(row),
-        score=scores.get(row["memory_id"]) or {"priority": row["priority"]},
-        provenance=provenance_of(row, tuple(fact["evidence_refs"])),
-    )
+    return record_of(row, opened, scores.get(row["memory_id"]) or {"priority": row["priority"]})
 
 
 def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:

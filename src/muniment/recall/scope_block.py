@@ -5,8 +5,9 @@ A block is filled once. Afterwards memories can only be removed from it, which o
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from muniment.database.half_precision import Halves, vector_lengths
 from muniment.database.packed_words import ENTRY
 from muniment.database.storage import Row
 from muniment.database.vectors import halves_from_sql, numbers_from_sql
-from muniment.recall.rules import Postings
+from muniment.pack.memory_layer import RecallPolicy
+from muniment.recall.rules import Postings, recency
 
 # The separators of the fragment `index_columns`: between texts and the fields of a profile, and between profiles.
 FIELD, RECORD = "\x1f", "\x1e"
@@ -116,6 +118,15 @@ class WordIndex:
         return Postings(np.repeat(np.arange(len(terms)), ends - starts), rows, times, self.lengths[rows])
 
 
+class _Unqueried(NamedTuple):
+    """What `Block.unqueried_scores` keeps: for which weights and half-life, and the recency of rows at the newest."""
+
+    asked: tuple[Any, ...]
+    newest: float
+    decay: NDArray[np.float64]
+    constant: NDArray[np.float64]
+
+
 @dataclass
 class Block:
     """Memories as columns, a row for each; `live` is False for memories that were removed.
@@ -138,6 +149,7 @@ class Block:
     norms: NDArray[np.float64]
     words: WordIndex
     live: NDArray[np.bool_]
+    _unqueried: "_Unqueried | None" = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -162,13 +174,34 @@ class Block:
         """When each memory was promoted, in seconds since 1970."""
         return self.promoted_at / 1e6
 
+    def unqueried_scores(self, policy: RecallPolicy, at: datetime) -> NDArray[np.float64]:
+        """Return the part of each score that no query changes: priority, confidence and recency, weighted.
+
+        It is kept under the same policy: with time, recency changes by the same factor in all rows. So it may differ
+        from the exact sum in the last bits.
+        """
+        weights, half_life = policy.weights, policy.recency_half_life
+        asked = weights.priority, weights.confidence, weights.recency, half_life
+        if self._unqueried is None or self._unqueried.asked != asked:
+            newest = float(self.promoted_seconds.max())
+            decay = weights.recency * np.exp2((self.promoted_seconds - newest) / half_life.total_seconds())
+            constant = weights.priority * self.priority + weights.confidence * self.confidence
+            self._unqueried = _Unqueried(asked, newest, decay, constant)
+        kept = self._unqueried
+        since = at.timestamp() - kept.newest
+        if since < 0:  # The clock went back: what is of the future counts as new.
+            return kept.constant + weights.recency * recency(self.promoted_seconds, at, half_life)
+        scores: NDArray[np.float64] = kept.decay * 2.0 ** (-since / half_life.total_seconds())
+        scores += kept.constant
+        return scores
+
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
         numbers = (self.priority, self.confidence, self.born_seq, self.promoted_at, self.expires_at, self.norms)
         codes = (self.entities.codes, self.predicates.codes, self.profiles.codes, self.live, self.vectors)
         words = (self.words.terms, self.words.rows, self.words.times, self.words.lengths)
-        return sum(array.nbytes for array in (*numbers, *codes, *words)) + 208 * len(self.ids) + 10_240
+        return sum(array.nbytes for array in (*numbers, *codes, *words)) + 224 * len(self.ids) + 10_240
 
     def remove(self, memory_ids: Iterable[str]) -> None:
         """Remove memories, and overwrite their vectors and words (ERA-1); ids that are not in the block are ignored."""

@@ -14,10 +14,11 @@ ORDER BY t.visible_seq DESC LIMIT 1
 -- memories that were retracted or lost their content, `owners` the users of those that were promoted. `related` says whether there
 -- is anything new that the statement `related` reads, apart from keys.
 WITH promoted AS MATERIALIZED (
-  SELECT s.user_id, s.consent_root, m.proposal_id
+  SELECT m.user_id, m.proposal_id, (
+    SELECT s.consent_root FROM memory_scope s WHERE s.tenant_id = :tenant_id AND s.memory_id = m.memory_id) AS consent_root
   FROM memories m
-  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
   WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = ANY (:users)
+  ORDER BY m.born_seq
   LIMIT :most + 1
 )
 SELECT (SELECT t.mark::text FROM ticks t WHERE t.tenant_id = :tenant_id AND t.visible_seq = :after) AS mark,
@@ -58,10 +59,11 @@ WITH live AS MATERIALIZED (
 WITH size AS MATERIALIZED (
   SELECT count(*) AS size FROM memories m WHERE m.tenant_id = :tenant_id AND m.born_seq > :after
 ), chosen AS MATERIALIZED (
-  SELECT s.* FROM memories m
-  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
-  WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = ANY (:users)
-    AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND (SELECT size FROM size) <= :most
+  SELECT s.* FROM memory_scope s
+  WHERE s.tenant_id = :tenant_id AND s.dead_seq IS NULL AND s.tomb_seq IS NULL AND s.memory_id = ANY (ARRAY(
+    SELECT m.memory_id FROM memories m
+    WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = ANY (:users) AND (SELECT size FROM size) <= :most
+    ORDER BY m.born_seq))
 )
 {index_columns chosen}
 

@@ -345,15 +345,18 @@ def answer(
     `totals` are the numbers of plain and low-confidence memories, where only the best of them were ranked.
     """
     in_conflict = {memory_id for _, memory_id in sides}
-    wanted = {seen.ids[index] for index in ranked.order}
-    sets = [one for one in conflict_sets(sides) if wanted & set(one[1])]
-    sets.sort(key=lambda one: (-max(ranked.total_of(seen, member) for member in one[1]), one))
+    sets: list[tuple[list[str], list[str]]] = []
+    if sides:
+        wanted = {seen.ids[index] for index in ranked.order}
+        sets = [one for one in conflict_sets(sides) if wanted & set(one[1])]
+        sets.sort(key=lambda one: (-max(ranked.total_of(seen, member) for member in one[1]), one))
     least = pack.memory_layer.recall_policy.confidence
     plain: list[str] = []
     low: list[str] = []
-    for index in ranked.order:
+    confidences: list[float] = seen.confidence[ranked.order].tolist()
+    for index, confidence in zip(ranked.order, confidences, strict=True):
         if seen.ids[index] not in in_conflict:
-            (low if seen.confidence[index] < least else plain).append(seen.ids[index])
+            (low if confidence < least else plain).append(seen.ids[index])
     in_all = totals or (len(plain), len(low))
     omitted = sum(max(total - limit, 0) for total in in_all) + sum(len(one[1]) for one in sets[limit:])
     found = Found(plain[:limit], low[:limit], sets[:limit], omitted)

@@ -1,8 +1,8 @@
 """Which sentences of real talk count as worth knowing, and which as not."""
 
 import pytest
-from training.guard.sources import held
-from training.guard.worth import answering, as_read, label_of
+from training.guard.worth import answering, label_of
+from training.inputs import held
 
 from muniment.language.messages import Sentence, sentences_of
 
@@ -40,12 +40,12 @@ def test_what_is_told_by_the_way_carries_a_fact_too() -> None:
 
 
 def test_a_sentence_is_read_with_its_mark() -> None:
-    assert as_read(Sentence("Who knows", True)) == "Who knows?"
-    assert as_read(Sentence("I know", False)) == "I know."
+    assert Sentence("Who knows", True).as_read == "Who knows?"
+    assert Sentence("I know", False).as_read == "I know."
 
 
 def test_about_a_quarter_of_the_records_is_held() -> None:
-    share = sum(held(f"record {at}") for at in range(2000)) / 2000
+    share = sum(held((f"record {at}",)) for at in range(2000)) / 2000
 
     assert 0.2 < share < 0.3
-    assert held("a", "b") == held("a\nb")
+    assert held(("a", "b")) == held(("a\nb",))

@@ -5,8 +5,11 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date, datetime, timedelta, tzinfo
+from importlib import import_module
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -110,6 +113,28 @@ def test_pools_of_faker_are_seeded_and_hold_what_the_values_need() -> None:
     for region in pools.regions:
         assert region.first and region.last and region.companies and region.phones and region.ibans
         assert not region.has_addresses or (region.houses and region.postcodes and region.cities)
+
+
+def test_pools_of_faker_do_not_depend_on_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("faker")
+    from training.tagger import pools
+
+    class NoClock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "NoClock":
+            raise AssertionError("asked for the time")
+
+    class NoDay(date):
+        @classmethod
+        def today(cls) -> "NoDay":
+            raise AssertionError("asked for the day")
+
+    monkeypatch.setattr("faker.providers.date_time.datetime", NoClock)
+    for locale in sorted(pools._OWN_IDS - {"fr_CA"}):
+        module = import_module(f"faker.providers.ssn.{locale}")
+        if getattr(module, "datetime", None) is import_module("datetime"):
+            monkeypatch.setattr(module, "datetime", SimpleNamespace(datetime=NoClock, date=NoDay, timedelta=timedelta))
+    assert pools.faker_pools(1, size=3).regions
 
 
 def test_pools_of_faker_do_not_depend_on_the_order_of_sets() -> None:

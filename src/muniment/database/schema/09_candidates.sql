@@ -92,7 +92,7 @@ CREATE TABLE calibrations (
 );
 
 -- Which version of the language package reads a tenant's texts, from a number on (CAN-15); the latest row holds. A tenant
--- without a row is read by the rules alone.
+-- without a row is from before versions were recorded, and of the first rules.
 CREATE TABLE language_versions (
   tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   seq        bigint NOT NULL,
@@ -111,7 +111,8 @@ CREATE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL S
 -- What a capture states, once it passed the gates. `content` (value, text, evidence refs) is sealed under the key of `holder`.
 -- The author is the capture's by foreign key while the capture is in the database (`live_capture_id`; archiving sets it to
 -- null, a new row cannot). Each edit carries all editors before it and adds its own. `gates` (pairs of a gate and the reason
--- why it passed) and `redactions` say what the candidate went through and how often which kind was masked; `corrects` is the memory it corrects; `claimed_by` is whose
+-- why it passed) and `redactions` say what the candidate went through and how often which kind was masked,
+-- `exceptions` how often it was found and left (null: never); `corrects` is the memory it corrects; `claimed_by` is whose
 -- word its confidence is, `calibration` what that was measured by, `flags` what an extractor wants a person to know.
 -- `fact` is a digest of what it stated before the gates changed anything, under the key of its holder: a fact is proposed
 -- once from a capture, however often that is consolidated. Null for edits and copies.
@@ -173,6 +174,7 @@ CREATE TABLE candidates (
   language        text COLLATE "C",
   confined_to       text COLLATE "C" NOT NULL DEFAULT '',
   prior_confined_to text COLLATE "C" NOT NULL DEFAULT '',
+  exceptions      jsonb,
   PRIMARY KEY (tenant_id, candidate_id),
   UNIQUE (tenant_id, candidate_id, author, editors, facts),
   CONSTRAINT candidates_to_edit UNIQUE (tenant_id, candidate_id, editors, confined_to),

@@ -7,6 +7,23 @@ other (`alignment`). `contradiction` and `paraphrase` judge the alignment. `rela
 
 from muniment.language.assertion.comparison import judge, relate
 from muniment.language.assertion.judgement import Judge, Judgement, Relation
-from muniment.language.assertion.subjects import repeats_words, same_subject
+from muniment.language.assertion.subjects import (
+    may_state,
+    overlap_features,
+    repeats_words,
+    same_subject,
+    share_enough_words,
+)
 
-__all__ = ["Judge", "Judgement", "Relation", "judge", "relate", "repeats_words", "same_subject"]
+__all__ = [
+    "Judge",
+    "Judgement",
+    "Relation",
+    "judge",
+    "may_state",
+    "overlap_features",
+    "relate",
+    "repeats_words",
+    "same_subject",
+    "share_enough_words",
+]

@@ -1,6 +1,7 @@
-"""Quick checks of two texts beside the trained judge: whether they may have one subject, whether words are repeated."""
+"""Quick checks of two texts beside the trained judge: whether they may have one subject, and whether words recur."""
 
 import re
+from math import log1p
 
 from muniment.language.assertion import lexicon
 from muniment.language.assertion.overlap import content_words
@@ -10,6 +11,11 @@ from muniment.language.assertion.vocabulary import CLASSES, synonym_key
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 # Share of the content words that two texts must have in common to repeat one another.
 _SHARE = 0.4
+# How likely two texts are to be about one thing, by their similarity and the words that they share; fitted by
+# `python -m training.pairs.filter` on pairs that contradict one another against neighbours in plain talk.
+_WEIGHTS = (3.56, 5.86, 1.13, 5.77, -3.26, -2.13, -0.32)
+# From this score on, the logarithm of the odds, a pair is read.
+_LEAST = -1.4
 _GREETING = re.compile(
     r"(?:hi|hello|hey|thanks|thank you|good (?:morning|afternoon|evening|night)|(?:good)?bye|ok(?:ay)?|sure|welcome)\b"
     r"(?:\W+\w+){0,3}\W*",
@@ -24,12 +30,37 @@ _FUNCTION_WORDS = frozenset(
 )
 
 
+def may_state(text: str) -> bool:
+    """Return False for a question or a greeting, which conflicts with nothing."""
+    return not text.rstrip().endswith("?") and _GREETING.fullmatch(text.strip()) is None
+
+
 def same_subject(a: str, b: str) -> bool:
     """Return False where two texts cannot conflict: a question, a greeting, or two names that are spoken of."""
-    if any(text.rstrip().endswith("?") or _GREETING.fullmatch(text.strip()) for text in (a, b)):
+    if not may_state(a) or not may_state(b):
         return False
     one, other = _named_subject(a), _named_subject(b)
     return one is None or other is None or not one.isdisjoint(other)
+
+
+def share_enough_words(a: str, b: str, similarity: float) -> bool:
+    """Return False where two texts share too little for their length to be about one thing."""
+    return sum(w * x for w, x in zip(_WEIGHTS, overlap_features(a, b, similarity), strict=True)) >= _LEAST
+
+
+def overlap_features(a: str, b: str, similarity: float) -> tuple[float, ...]:
+    """Return what `share_enough_words` weighs: a constant, the similarity, shared words and numbers of words."""
+    ours, theirs = (words | names for words, names in map(content_words, (a, b)))
+    shared, fewest, most = len(ours & theirs), *sorted((len(ours), len(theirs)))
+    return (
+        1.0,
+        similarity,
+        shared / max(1, fewest),
+        shared / max(1, most),
+        log1p(shared),
+        log1p(fewest),
+        log1p(most),
+    )
 
 
 def _named_subject(text: str) -> frozenset[str] | None:

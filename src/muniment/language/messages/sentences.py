@@ -36,6 +36,11 @@ class Sentence:
     text: str
     is_question: bool
 
+    @property
+    def as_read(self) -> str:
+        """The sentence as the trained readers read it: with a full stop or a question mark."""
+        return self.text + ("?" if self.is_question else ".")
+
 
 def sentences_of(text: str) -> list[Sentence]:
     """Return the sentences of a message in order, without quotations."""

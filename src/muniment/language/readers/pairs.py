@@ -7,7 +7,7 @@ from muniment.language.readers.graph import Graph
 from muniment.language.readers.weights import ReaderFile
 
 CONTRADICTS, ENTAILS, SAME = "contradicts", "entails", "same"
-# From this probability on that one text entails the other, the other direction is read too.
+# From this probability of a contradiction or an entailment on, the pair is also read in the other order.
 _WORTH_REVERSING = 0.1
 
 

@@ -3,6 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from threading import BoundedSemaphore, Lock
@@ -15,20 +16,24 @@ from anyio.to_thread import run_sync
 from muniment.errors import ReadersUnavailable
 from muniment.language.readers.encoding import TextEncoder, WordTable
 from muniment.language.readers.graph import Graph
-from muniment.language.readers.guard import GuardReader, GuardScores
-from muniment.language.readers.pairs import PairReader, PairScores
+from muniment.language.readers.guard import ATTACK, GuardReader, GuardScores
+from muniment.language.readers.pairs import CONTRADICTS, SAME, PairReader, PairScores
 from muniment.language.readers.tagger import Tag, TaggerReader
 from muniment.language.readers.weights import ReaderFile, Weights, installed_weights
 
 log = logging.getLogger("muniment.language")
 
-# The version of the rules that read text without trained readers (CAN-15).
-RULES = "rules-1"
+# The version of the rules that read text without trained readers (CAN-15). Raise its number with every change of what
+# they find: tenants of an earlier one are moved to it when a text is next judged there.
+RULES = "rules-2"
 PAIRS, GUARD, TAGGER = "pairs", "guard", "tagger"
-# Texts or pairs that one thread reads in one go, and the seconds that it may take for them.
-CHUNK, SECONDS = 8, 2.0
+# The thresholds that the manifest must give for each reader.
+_THRESHOLDS = {PAIRS: (CONTRADICTS, SAME), GUARD: (ATTACK,), TAGGER: ()}
 # Threads that read at the same time, whatever is asked of this process.
-_THREADS = 2
+THREADS = 2
+# Texts or pairs that one thread reads in one go, so that all threads read the eight neighbours of a candidate; and the
+# seconds that it may take for them.
+CHUNK, SECONDS = 8 // THREADS, 2.0
 _CACHED = 1 << 14
 
 Item = TypeVar("Item", str, tuple[str, str])
@@ -43,21 +48,32 @@ class Loaded(NamedTuple):
     tagger: TaggerReader
 
 
+@dataclass(frozen=True)
+class BrokenReaders:
+    """The package of the readers is installed and cannot be used: `problem` says why. Its version is not known."""
+
+    problem: str
+
+
 class Readers:
     """The readers of one version. Nothing is loaded before the first text is read.
 
     The methods raise `ReadersUnavailable` where a file is missing or does not match its hash, or where the readers do
-    not answer in time: what was to be decided with them waits.
+    not answer in time: what was to be decided with them waits. So does the constructor, where the manifest lacks a
+    reader or a threshold.
     """
 
     def __init__(self, weights: Weights, *, seconds: float = SECONDS) -> None:
+        for name, thresholds in _THRESHOLDS.items():
+            if name not in weights.readers or not {*thresholds} <= {*weights.readers[name].thresholds}:
+                raise ReadersUnavailable(f"the readers' manifest says nothing, or not all, about the reader {name}")
         self.weights = weights
         self.version = weights.version
         self._seconds = seconds
         self._loading = Lock()
         self._loaded: Loaded | None = None
         self._broken: str | None = None
-        self._turns = BoundedSemaphore(_THREADS)
+        self._turns = BoundedSemaphore(THREADS)
         self._pairs = _Answers[PairScores]()
         self._guard = _Answers[GuardScores]()
         self._tags = _Answers[tuple[Tag, ...]]()
@@ -98,10 +114,10 @@ class Readers:
         keys = [_digest(item) for item in items]
         known = {key: answer for key in keys if (answer := answers.get(key)) is not None}
         missing = [(key, item) for key, item in dict(zip(keys, items, strict=True)).items() if key not in known]
-        if missing:
+        if missing and self._loaded is None:
             await run_sync(self.load)  # Not within the time limit: the files are read from a disk.
         errors: list[ReadersUnavailable] = []
-        limiter = CapacityLimiter(_THREADS)
+        limiter = CapacityLimiter(THREADS)
 
         async def read_part(part: Sequence[tuple[bytes, Item]]) -> None:
             try:
@@ -162,24 +178,31 @@ def _digest(item: str | tuple[str, str]) -> bytes:
 
 
 def _load(weights: Weights) -> Loaded:
+    """Load the three; raises `ReadersUnavailable`."""
+    try:
+        return _load_files(weights)
+    except ReadersUnavailable:
+        raise
+    except Exception as error:
+        raise ReadersUnavailable(f"the readers cannot be loaded: {type(error).__name__}") from error
+
+
+def _load_files(weights: Weights) -> Loaded:
     encoder = TextEncoder(weights.content(weights.tokenizer))
     words = WordTable(weights.words, weights.content(weights.words))
 
     def graph(name: str) -> tuple[ReaderFile, Graph, TextEncoder]:
-        try:
-            file = weights.readers[name]
-        except KeyError:
-            raise ReadersUnavailable(f"the manifest names no reader {name}") from None
+        file = weights.readers[name]
         return file, Graph(name, weights.content(file.file), words), encoder
 
     return Loaded(PairReader(*graph(PAIRS)), GuardReader(*graph(GUARD)), TaggerReader(*graph(TAGGER)))
 
 
 @cache
-def find_readers() -> Readers | None:
-    """Return the readers of the installed package, made once a process; None without the package.
-
-    Raises `ReadersUnavailable` where its manifest cannot be read.
-    """
-    weights = installed_weights()
-    return Readers(weights) if weights is not None else None
+def find_readers() -> Readers | BrokenReaders | None:
+    """Return the readers of the installed package, found once a process; None without the package."""
+    try:
+        weights = installed_weights()
+        return Readers(weights) if weights is not None else None
+    except ReadersUnavailable as error:
+        return BrokenReaders(error.message)

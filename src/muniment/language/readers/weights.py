@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -52,7 +53,7 @@ class Weights:
                 str(said["tokenizer"]),
                 next(name for name in files if name.startswith("words.")),
             )
-        except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError) as error:
             raise ReadersUnavailable(f"the readers' manifest cannot be read: {type(error).__name__}") from error
 
     def content(self, name: str) -> bytes:
@@ -82,15 +83,20 @@ def _reader(said: dict[str, Any]) -> ReaderFile:
 
 
 def installed_weights() -> Weights | None:
-    """Return the weights of the package muniment-models; None where it, or onnxruntime, is not installed.
+    """Return the weights of the package muniment-models; None where it is not installed, or holds no weights.
 
-    Raises `ReadersUnavailable` where it is installed without a manifest that can be read.
+    Raises `ReadersUnavailable` where it holds weights that cannot be used: without a manifest that can be read, or
+    without onnxruntime.
     """
-    if find_spec(RUNTIME) is None or find_spec(PACKAGE) is None:
+    if find_spec(PACKAGE) is None:
         return None
-    # Imported here: the package is an extra.
-    from muniment_models import weights
-
-    folder = weights()
-    # Until the first weights are built, the package is empty.
-    return Weights.read(folder) if (folder / MANIFEST).is_file() else None
+    try:
+        folder = cast("Path", import_module(PACKAGE).weights())
+        # A source tree from which the weights were left out has an empty package.
+        if not folder.is_dir() or not any(folder.iterdir()):
+            return None
+    except Exception as error:
+        raise ReadersUnavailable(f"the package muniment-models cannot be used: {type(error).__name__}") from error
+    if find_spec(RUNTIME) is None:
+        raise ReadersUnavailable("muniment-models is installed without the package onnxruntime, which runs it")
+    return Weights.read(folder)

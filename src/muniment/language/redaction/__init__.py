@@ -1,4 +1,4 @@
-"""Masks personal data before anything is stored (RED-1 to RED-4).
+"""Masks personal data before anything is stored (RED-1 to RED-5).
 
 `redactor_of(pack)` returns the `Redactor` of a pack. It takes a text, a JSON value or a candidate and returns it with
 every finding masked. The kinds of personal data are in detectors/.
@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from muniment.language.redaction.attributes import Attributes
+from muniment.language.redaction.exceptions import Exceptions
 from muniment.language.redaction.redactor import Finding, Redacted, Redactor
 from muniment.language.redaction.rules import rules_of
 from muniment.pack import Pack
@@ -27,10 +28,13 @@ def redactor_of(pack: Pack) -> Redactor:
 
 
 def holds_personal_data(pack: Pack, texts: Iterable[str]) -> bool:
-    """Say whether a rule of the pack finds sensitive data in a text that is stored unmasked, such as an id."""
+    """Say whether a rule of the pack finds sensitive data in a text that is kept in the open, such as an id (ERA-7).
+
+    The pack's exceptions do not count: what is kept in the open holds no such value, whosever it is.
+    """
     for text in texts:
         if _MAY_HOLD.search(text):
-            label = redactor_of(pack).text(text).label
+            label = redactor_of(pack).open_text(text).label
             if label is not None and pack.is_sensitive(label):
                 return True
     return False
@@ -44,4 +48,5 @@ def is_masked(pack: Pack, value: Any) -> bool:
 @lru_cache(maxsize=128)
 def _cached_redactor(key: PackKey) -> Redactor:
     pack = key.pack
-    return Redactor(rules_of(pack), Attributes(pack.identity.classified_attributes), pack.rank)
+    exceptions = Exceptions(pack.policy_layer.guardrails.redaction_exceptions)
+    return Redactor(rules_of(pack), Attributes(pack.identity.classified_attributes), pack.rank, exceptions)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from muniment.language.redaction.normalised import Span
 
@@ -84,3 +85,17 @@ def _row(items: Sequence[str | None], row: Sequence[int], between: str, *, whole
         pieces.append(piece)
         at += len(piece) + len(between)
     return Row(between.join(pieces), spans, whole)
+
+
+def number_text(number: float) -> str:
+    """Return the digits of a number; one without a fraction is written as an integer."""
+    if isinstance(number, float) and number.is_integer() and abs(number) < 1e19:
+        return str(int(number))
+    return str(number)
+
+
+def scalar_text(item: Any) -> str | None:
+    """Return the text of a string or number; None for anything else."""
+    if isinstance(item, str):
+        return item
+    return number_text(item) if isinstance(item, int | float) and not isinstance(item, bool) else None

@@ -100,3 +100,13 @@ def merged(spans: Sequence[Span]) -> list[Span]:
         else:
             joined.append((start, end))
     return joined
+
+
+def replaced(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
+    """Return a text with spans replaced; they are given in order and do not overlap."""
+    pieces: list[str] = []
+    done = 0
+    for start, end, replacement in replacements:
+        pieces += (text[done:start], replacement)
+        done = end
+    return "".join([*pieces, text[done:]])

@@ -1,21 +1,23 @@
-"""Redacts texts, JSON values and candidates under the rules of one pack (RED-1 to RED-4)."""
+"""Redacts texts, JSON values and candidates under the rules of one pack (RED-1 to RED-5)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from muniment.language.redaction.adjacent_items import rows
+from muniment.language.readers.tagger import Tag
+from muniment.language.redaction.adjacent_items import number_text, rows, scalar_text
 from muniment.language.redaction.attributes import Attributes, key_words, scalars
-from muniment.language.redaction.masks import Mask, MaskFinder, TakenSpans
-from muniment.language.redaction.normalised import FILLER, NormalisedText, Span, normalise
-from muniment.language.redaction.repeated_values import MaskedValue, ValueMatcher
-from muniment.language.redaction.tags import TagFinding, TaggedTexts
+from muniment.language.redaction.exceptions import Exceptions
+from muniment.language.redaction.masks import Mask, MaskFinder, TakenSpans, replaced
+from muniment.language.redaction.normalised import NormalisedText, Span
+from muniment.language.redaction.repeated_values import MaskedValue
+from muniment.language.redaction.search import Search
+from muniment.language.redaction.tags import TaggedTexts
+from muniment.language.redaction.tally import NO_EXCEPTIONS, NO_VALUES, Matcher, Round, Rule, Spans, Tally
 from muniment.model.candidate import Candidate
 
 Content = TypeVar("Content")
-# Takes a text and its normalised copy, and returns spans of the text.
-Find: TypeAlias = Callable[[str, NormalisedText], Iterable[Span]]
 
 # Two or three rounds are usual; this bounds a pattern that finds more in every round.
 _ROUNDS = 12
@@ -24,21 +26,15 @@ _STARS = Mask(None, None)
 
 @dataclass(frozen=True)
 class Redacted(Generic[Content]):
-    """The redacted content, how many findings each rule masked, and the label that they raise it to, if any."""
+    """The redacted content, how many findings each rule masked, and the label that they raise it to, if any.
+
+    `excepted` are the findings of each rule that stay, as the pack excepts them (RED-5).
+    """
 
     content: Content
     counts: dict[str, int] = field(default_factory=dict[str, int])
     label: str | None = None
-
-
-class Rule(NamedTuple):
-    """An enabled rule: its name, what finds the spans, their mask, and the label that a finding raises to."""
-
-    name: str
-    find: Find
-    mask: Mask
-    label: str | None
-    detector: str | None = None
+    excepted: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Finding(NamedTuple):
@@ -49,45 +45,23 @@ class Finding(NamedTuple):
     name: str
 
 
-_Matcher: TypeAlias = ValueMatcher[Rule]
-_NONE: _Matcher = ValueMatcher(())
-_Spans: TypeAlias = list[tuple[int, int, Rule]]
-
-
-@dataclass
-class _Tally:
-    """What was masked so far while one text, value or candidate is redacted."""
-
-    counts: Counter[str] = field(default_factory=Counter[str])
-    labels: set[str] = field(default_factory=set[str])
-    masked_values: dict[MaskedValue, Rule] = field(default_factory=dict[MaskedValue, Rule])
-    # What the trained tagger found, in texts as they are between two rounds.
-    tags: TaggedTexts | None = None
-    # Pairs of context and text in which the rules find nothing.
-    clean: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-
-    def add(self, rule: Rule, found: str) -> None:
-        self.counts[rule.name] += 1
-        if rule.label is not None:
-            self.labels.add(rule.label)
-        if (masked_value := MaskedValue.of(found)) is not None and masked_value.is_long:
-            self.masked_values.setdefault(masked_value, rule)
-
-    def matchers(self) -> tuple[_Matcher, _Matcher]:
-        """Return what finds all masked values again, and what finds only the long ones."""
-        long = {value: rule for value, rule in self.masked_values.items() if value.is_long}
-        return ValueMatcher(self.masked_values.items()), ValueMatcher(long.items())
-
-
 class Redactor:
     """Masks what the rules of a pack find; redacting the result again changes nothing (RED-3)."""
 
-    def __init__(self, rules: Sequence[Rule], attributes: Attributes, rank: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        attributes: Attributes,
+        rank: Callable[[str], int],
+        exceptions: Exceptions = NO_EXCEPTIONS,
+    ) -> None:
         self._rules = tuple(rules)
         self._attributes = attributes
         self._rank = rank
+        self._exceptions = exceptions
         self._by_detector = {rule.detector: rule for rule in rules if rule.detector is not None}
         self._mask_finder = MaskFinder([*(rule.mask for rule in rules), *attributes.masks()])
+        self._search = Search(self._by_detector, self._mask_finder, exceptions)
 
     @property
     def detectors(self) -> frozenset[str]:
@@ -97,7 +71,20 @@ class Redactor:
     def find(self, text: str, tags: TaggedTexts | None = None) -> tuple[Finding, ...]:
         """Return what the rules and the tagger find in a first round, in order, without masking it."""
         tagged = tags.findings(text) if tags is not None else ()
-        return tuple(Finding(start, end, rule.name) for start, end, rule in self._find_all(text, "", tagged=tagged))
+        found = self._search.find(text, "", self._rules, tagged=tagged)
+        return tuple(Finding(start, end, rule.name) for start, end, rule in found.spans)
+
+    def tag_scores(self, tags: TaggedTexts, texts: Iterable[str]) -> dict[str, float]:
+        """Return the lowest score of each label of which a tag in these texts is masked."""
+        found = dict.fromkeys(texts, cast("Spans", []))
+        if self._exceptions:
+            for text in found:
+                found[text] = self._search.find(text, "", self._rules, tagged=tags.findings(text)).excepted
+
+        def stays(text: str, tag: Tag) -> bool:
+            return any(start <= tag.start and tag.end <= end for start, end, _ in found[text])
+
+        return tags.scores(found, self._by_detector, stays)
 
     def is_masked(self, text: str) -> bool:
         """Say whether a text is what masking left of a value: it holds a mask, and no letter beside the masks."""
@@ -107,35 +94,43 @@ class Redactor:
 
     def text(self, text: str) -> Redacted[str]:
         """Mask every finding in a text."""
-        tally = _Tally()
+        tally = Tally(exceptions=self._exceptions)
         return self._result(self._mask_text(text, "", tally), tally)
+
+    def open_text(self, text: str) -> Redacted[str]:
+        """Mask every finding in a text that is kept in the open, such as an id: nothing is excepted there (ERA-7)."""
+        tally = Tally(exceptions=self._exceptions)
+        return self._result(self._mask_text(text, "", tally, excepting=False), tally)
 
     def json(self, value: Any) -> Redacted[Any]:
         """Mask every finding in the strings, keys and numbers of a JSON value, at every depth.
 
         A key is context of its value: `{"phone": "467 3395"}`. Classified attributes are masked whole.
         """
-        tally = _Tally()
+        tally = Tally(exceptions=self._exceptions)
         return self._result(self._value(value, "", tally), tally)
 
     def candidate(self, candidate: Candidate, tags: TaggedTexts | None = None) -> Redacted[Candidate]:
         """Mask every finding in the text, value, evidence references and qualifiers of a candidate.
 
-        A value that is masked in one of these fields is masked in the others too. `tags` is what the trained tagger
-        found in its texts.
+        A value that is masked in one of these fields is masked in the others too. In qualifiers, which are kept in the
+        open, nothing is excepted. `tags` is what the trained tagger found in its texts.
         """
-        tally = _Tally(tags=tags)
-        fields = self._fields(candidate, tally, _NONE, _NONE)
+        tally = Tally(tags=tags, exceptions=self._exceptions)
+        fields = self._fields(candidate, tally, NO_VALUES, NO_VALUES)
         if tally.masked_values:
             seen = candidate.model_copy(update=fields)
+            tally.excepted.clear()  # They are counted in what stays.
             fields |= self._fields(seen, tally, *tally.matchers())
         return self._result(candidate.model_copy(update=fields) if fields else candidate, tally)
 
-    def _fields(self, candidate: Candidate, tally: _Tally, every: _Matcher, long: _Matcher) -> dict[str, Any]:
+    def _fields(self, candidate: Candidate, tally: Tally, every: Matcher, long: Matcher) -> dict[str, Any]:
         """Return the fields that change; the text may repeat no masked value, the other fields only very short ones."""
         refs = tuple(self._mask_text(ref, "", tally, long) for ref in candidate.evidence_refs)
         declared = candidate.scope.qualifiers
-        qualifiers = {key: self._mask_text(value, key_words(key), tally, long) for key, value in declared.items()}
+        qualifiers = {
+            key: self._mask_text(value, key_words(key), tally, long, excepting=False) for key, value in declared.items()
+        }
         value = self._value(candidate.value, candidate.predicate or "", tally, long)
         text = self._mask_text(candidate.text, "", tally, every)
         changed: dict[str, Any] = {}
@@ -149,23 +144,26 @@ class Redactor:
             changed["text"] = text
         return changed
 
-    def _result(self, content: Content, tally: _Tally) -> Redacted[Content]:
+    def _result(self, content: Content, tally: Tally) -> Redacted[Content]:
         label = max(tally.labels, key=self._rank) if tally.labels else None
-        return Redacted(content, dict(tally.counts), label)
+        return Redacted(content, dict(tally.counts), label, dict(+tally.excepted))
 
     # --- one text
 
-    def _mask_text(self, text: str, context: str, tally: _Tally, repeated: _Matcher = _NONE) -> str:
-        """Mask the findings in a text until a round finds nothing more.
+    def _mask_text(
+        self, text: str, context: str, tally: Tally, repeated: Matcher = NO_VALUES, *, excepting: bool = True
+    ) -> str:
+        """Mask the findings in a text until a round finds nothing more to mask.
 
         INVARIANT: a round depends on the text alone, so another one finds nothing in the result either.
         """
         for _ in range(_ROUNDS):
-            spans = self._open_findings(text, context, tally, repeated)
-            if not spans:
+            found = self._open_findings(text, context, tally, repeated, excepting=excepting)
+            if not found.spans:
+                tally.keep(found.excepted)
                 return text
-            text = _masked(text, spans, tally)
-        rest = self._open_findings(text, context, tally, repeated)
+            text = _masked(text, found.spans, tally)
+        rest = self._open_findings(text, context, tally, repeated, excepting=excepting).spans
         if not rest:
             return text
         # Still findings after the last round: everything that is not masked yet is masked.
@@ -174,53 +172,23 @@ class Redactor:
         spans = TakenSpans(len(text), self._mask_finder.find(text)).free(0, len(text))
         return _masked(text, [(start, end, whole) for start, end in spans], tally)
 
-    def _open_findings(self, text: str, context: str, tally: _Tally, repeated: _Matcher) -> _Spans:
-        """Return what to mask in this round; a text in which the rules found nothing is not searched again."""
-        known = (context, text) in tally.clean
-        if known and not repeated:
-            return []
-        tagged = () if known or tally.tags is None else tally.tags.findings(text)
-        spans = self._find_all(text, context, repeated, () if known else self._rules, tagged)
-        if not spans:
-            tally.clean.add((context, text))
-        return spans
-
-    def _find_all(
-        self,
-        text: str,
-        context: str,
-        repeated: _Matcher = _NONE,
-        rules: Sequence[Rule] | None = None,
-        tagged: Sequence[TagFinding] = (),
-    ) -> _Spans:
-        """Return what to mask in this round: spans in order that overlap neither each other nor a mask."""
-        if not text:
-            return []
-        offset = len(context) + 2 if context else 0
-        whole = f"{context}: {text}" if context else text
-        masks = self._mask_finder.find(whole)
-        blanked = _replace(whole, ((start, end, FILLER * (end - start)) for start, end in masks))
-        findings = list(_findings(blanked, self._rules if rules is None else rules, repeated))
-        findings += [
-            (one.start + offset, one.end + offset, self._by_detector[one.detector])
-            for one in tagged
-            if one.detector in self._by_detector
-        ]
-        if not findings:
-            return []
-        taken = TakenSpans(len(whole), masks)
-        spans: _Spans = []
-        for start, end, rule in findings:
-            for low, high in taken.free(max(start, offset), end):
-                if (low, high) == (start, end) or any(map(str.isalnum, whole[low:high])):
-                    spans.append((low - offset, high - offset, rule))
-                    taken.take(low, high)
-        spans.sort(key=lambda one: one[0])
-        return spans
+    def _open_findings(
+        self, text: str, context: str, tally: Tally, repeated: Matcher, *, excepting: bool = True
+    ) -> Round:
+        """Return what a round finds; a text in which the rules found nothing to mask is not searched again by them."""
+        known = tally.clean.get((context, text, excepting))
+        if known is not None and not repeated:
+            return known
+        tagged = () if known is not None or tally.tags is None else tally.tags.findings(text)
+        rules, standing = (self._rules, ()) if known is None else ((), known.excepted)
+        found = self._search.find(text, context, rules, repeated, tagged, standing, excepting=excepting)
+        if known is None and not found.spans:
+            tally.clean[context, text, excepting] = found
+        return found
 
     # --- values
 
-    def _value(self, value: Any, name: str, tally: _Tally, repeated: _Matcher = _NONE) -> Any:
+    def _value(self, value: Any, name: str, tally: Tally, repeated: Matcher = NO_VALUES) -> Any:
         """Mask the value of the key or predicate of that name."""
         attribute = self._attributes.named(name)
         if attribute is not None and value is not None:
@@ -236,7 +204,7 @@ class Redactor:
             case bool() | None:
                 return value
             case int() | float():
-                digits = _number_text(value)
+                digits = number_text(value)
                 masked = self._mask_text(digits, key_words(name), tally, repeated)
                 return value if masked == digits else masked
             case dict():
@@ -248,41 +216,48 @@ class Redactor:
             case _:
                 return value
 
-    def _mask_adjacent(self, items: list[Any], context: str, tally: _Tally, repeated: _Matcher) -> list[Any]:
+    def _mask_adjacent(self, items: list[Any], context: str, tally: Tally, repeated: Matcher) -> list[Any]:
         """Mask adjacent items that are one finding together; each was masked by itself before."""
         for _ in range(_ROUNDS if len(items) > 1 else 0):
             together = self._adjacent_changes(items, context, tally)
             if not together:
                 return items
             for index, text in together.items():
+                tally.forget(context, scalar_text(items[index]) or "")
                 items[index] = self._mask_text(text, context, tally, repeated)
         # Still findings after the last round: in stars nothing is found.
         while len(items) > 1 and (together := self._adjacent_changes(items, context, tally)):
             for index in together:
+                tally.forget(context, scalar_text(items[index]) or "")
                 items[index] = _STARS.apply("")
         return items
 
-    def _adjacent_changes(self, items: Sequence[Any], context: str, tally: _Tally) -> dict[int, str]:
+    def _adjacent_changes(self, items: Sequence[Any], context: str, tally: Tally) -> dict[int, str]:
         """Return the items that change, by their index."""
         changed: dict[int, str] = {}
-        for row in rows([_scalar_text(item) for item in items]):
+        standing: Spans = []
+        for row in rows([scalar_text(item) for item in items]):
             if any(index in changed for index, _, _ in row.spans):
                 continue
+            found = self._search.find(row.text, context, self._rules)
+            standing += [one for one in found.excepted if row.parts(one[0], one[1])]
             # From the last to the first, so that the other spans stay valid.
-            for start, end, rule in reversed(self._find_all(row.text, context)):
+            for start, end, rule in reversed(found.spans):
                 parts = row.parts(start, end)
                 if parts:
                     tally.add(rule, row.text[start:end])
                 for index, (low, high) in parts:
-                    text = changed.get(index) or _scalar_text(items[index]) or ""
+                    text = changed.get(index) or scalar_text(items[index]) or ""
                     part = text[low:high]
                     last = index == parts[-1][0] or rule.mask.keep_last is None
                     changed[index] = text[:low] + (rule.mask if last else _STARS).apply(part) + text[high:]
                     if (masked_value := MaskedValue.of(part)) is not None:
                         tally.masked_values.setdefault(masked_value, rule)
+        if not changed:
+            tally.keep(standing)
         return changed
 
-    def _mapping(self, value: dict[Any, Any], tally: _Tally, repeated: _Matcher) -> dict[Any, Any]:
+    def _mapping(self, value: dict[Any, Any], tally: Tally, repeated: Matcher) -> dict[Any, Any]:
         redacted: dict[Any, Any] = {}
         alike: Counter[str] = Counter()
         for key, item in value.items():
@@ -293,7 +268,7 @@ class Redactor:
         return redacted
 
     def _unique_key(
-        self, name: str, taken: Mapping[Any, Any], alike: Counter[str], tally: _Tally, repeated: _Matcher
+        self, name: str, taken: Mapping[Any, Any], alike: Counter[str], tally: Tally, repeated: Matcher
     ) -> str:
         """Return another key for one whose masked form is taken, so that neither value is lost.
 
@@ -303,13 +278,13 @@ class Redactor:
             alike[name] += 1
             count = alike[name] + 1
             for masked in (f"{name} ({count})", f"{name} {_in_stars(count)}"):
-                if masked not in taken and not self._open_findings(masked, "", tally, repeated):
+                if masked not in taken and not self._open_findings(masked, "", tally, repeated).spans:
                     return masked
             masked = self._mask_text(f"{name}{'****' * alike[name]}", "", tally, repeated)
             if masked not in taken:
                 return masked
 
-    def _mask_attribute(self, value: Any, rule: Rule, tally: _Tally) -> Any:
+    def _mask_attribute(self, value: Any, rule: Rule, tally: Tally) -> Any:
         """Mask the whole value of an attribute, unless it is a mask already."""
         if value in ("", [], {}, ()):
             return value
@@ -320,18 +295,7 @@ class Redactor:
         for leaf in scalars(value):
             if (masked_value := MaskedValue.of(leaf)) is not None:
                 tally.masked_values.setdefault(masked_value, rule)
-        return rule.mask.apply(_number_text(value) if isinstance(value, int | float) else text)
-
-
-def _findings(text: str, rules: Sequence[Rule], repeated: _Matcher) -> Iterator[tuple[int, int, Rule]]:
-    normalised = normalise(text)
-    for rule in rules:
-        # The longest first, as it covers shorter ones of the same rule.
-        for start, end in sorted(rule.find(text, normalised), key=lambda span: (span[0] - span[1], span[0])):
-            yield start, end, rule
-    if repeated:
-        for start, end, rule in repeated.find(normalised.text):
-            yield *normalised.span(start, end), rule
+        return rule.mask.apply(number_text(value) if isinstance(value, int | float) else text)
 
 
 def _in_stars(count: int) -> str:
@@ -339,33 +303,10 @@ def _in_stars(count: int) -> str:
     return " ".join("*" * (4 + int(digit)) for digit in str(count))
 
 
-def _masked(text: str, spans: _Spans, tally: _Tally) -> str:
+def _masked(text: str, spans: Spans, tally: Tally) -> str:
     for start, end, rule in spans:
         tally.add(rule, text[start:end])
-    return _replace(text, ((start, end, rule.mask.apply(text[start:end])) for start, end, rule in spans))
-
-
-def _replace(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
-    pieces: list[str] = []
-    done = 0
-    for start, end, replacement in replacements:
-        pieces += (text[done:start], replacement)
-        done = end
-    return "".join([*pieces, text[done:]])
-
-
-def _number_text(number: float) -> str:
-    """Return the digits of a number; one without a fraction is written as an integer."""
-    if isinstance(number, float) and number.is_integer() and abs(number) < 1e19:
-        return str(int(number))
-    return str(number)
-
-
-def _scalar_text(item: Any) -> str | None:
-    """Return the text of a string or number; None for anything else."""
-    if isinstance(item, str):
-        return item
-    return _number_text(item) if isinstance(item, int | float) and not isinstance(item, bool) else None
+    return replaced(text, ((start, end, rule.mask.apply(text[start:end])) for start, end, rule in spans))
 
 
 def _find_nothing(_text: str, _normalised: NormalisedText) -> Iterable[Span]:

@@ -15,7 +15,7 @@ from muniment.language.redaction.detectors.national_ids import find_national_ids
 from muniment.language.redaction.detectors.phones import find_phones
 from muniment.language.redaction.masks import Mask
 from muniment.language.redaction.normalised import NormalisedText, Span
-from muniment.language.redaction.redactor import Find, Rule
+from muniment.language.redaction.tally import Find, Rule
 from muniment.pack import Pack, RedactionRule
 from muniment.pack.patterns import compiled
 

@@ -5,7 +5,7 @@ behind a word that announces them, as the tagger is a second opinion there.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -69,14 +69,19 @@ class TaggedTexts:
             if tag.label in _DETECTORS and _is_announced(tag, text)
         ]
 
-    def scores(self, texts: Iterable[str], detectors: Iterable[str]) -> dict[str, float]:
-        """Return the lowest score of each label that was masked in texts for one of these detectors."""
+    def scores(
+        self, texts: Iterable[str], detectors: Iterable[str], stays: Callable[[str, Tag], bool]
+    ) -> dict[str, float]:
+        """Return the lowest score of each label that was masked in texts for one of these detectors.
+
+        `stays` says of a tag of a text that it is not masked, as the pack excepts it.
+        """
         known = set(detectors)
         masked = (
             tag
             for text in texts
             for tag in self._counting(text)
-            if _DETECTORS.get(tag.label) in known and _is_announced(tag, text)
+            if _DETECTORS.get(tag.label) in known and _is_announced(tag, text) and not stays(text, tag)
         )
         return _lowest(masked)
 

@@ -10,6 +10,7 @@ from muniment.language.special.findings import (
     SpecialFinding,
     category_of_name,
     find_special,
+    names_relation,
 )
 from muniment.language.special.persons import Mention, MentionKind, describe
 
@@ -22,4 +23,5 @@ __all__ = [
     "category_of_name",
     "describe",
     "find_special",
+    "names_relation",
 ]

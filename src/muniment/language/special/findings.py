@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from muniment.language.data_files import word_set
+from muniment.language.instructions.characters import visible_text
 from muniment.language.patterns import Pattern, PatternSet, read_patterns
-from muniment.language.special.persons import Mention, is_supposed, possessor_of, subject_of
+from muniment.language.special.persons import RELATIONS, Mention, is_supposed, possessor_of, subject_of
 
 # Special categories of personal data, and other facts that the law protects.
 CATEGORIES = frozenset(("HEALTH", "BELIEF", "POLITICS", "SEXUALITY", "UNION", "BIOMETRICS", "CRIMINAL", "CHILD"))
@@ -19,7 +20,9 @@ _PLAIN = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u00a0": "
 _NEXT_WORD = re.compile(r"[ -]([^\W\d_]+)")
 _NAME_BREAKS = re.compile(r"[_.\-/\s]+|(?<=[a-z])(?=[A-Z])")
 # Whose thing is the company's or the reader's: "our diabetes programme", "your fingerprint".
-_NOBODYS = word_set("our your unser unsere unseren unserem unserer dein deine deinen deinem deiner ihr ihre ihren its")
+_NOBODYS = word_set("our your unser unsere unseren unserem unserer dein deine deinen deinem deiner its")
+# Capitalised within a sentence it is the reader's, else hers or theirs.
+_FORMAL = frozenset(("Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer"))
 _SAID, _POSSESSED, _FIELD, _CHILD = "said", "possessed", "field", "child"
 _SECTIONS = {
     "patterns": _SAID,
@@ -112,7 +115,7 @@ class _Language:
                 yield SpecialFinding(start, end, rule.category, (Mention("relative", text[start:end]),))
         else:
             persons = subject_of(text, start) if rule.way == _SAID else possessor_of(text, start)
-            nobodys = rule.way == _POSSESSED and any(one.words.lower() in _NOBODYS for one in persons)
+            nobodys = rule.way == _POSSESSED and any(_is_nobodys(one.words, text) for one in persons)
             if persons and not nobodys and not is_supposed(text, start):
                 yield SpecialFinding(start, end, rule.category, persons)
 
@@ -122,8 +125,12 @@ _LANGUAGES = (_Language("words/english.txt"), _Language("words/german.txt"))
 
 def find_special(text: str) -> tuple[SpecialFinding, ...]:
     """Return what a text says of persons in special categories, in order; what holds for anybody is left out."""
-    plain = text.translate(_PLAIN)
-    return tuple(sorted({found for language in _LANGUAGES for found in language.find(plain)}))
+    plain = visible_text(text).translate(_PLAIN)
+    findings = {found for language in _LANGUAGES for found in language.find(plain)}
+    if len(plain) != len(text):
+        # Something invisible is left out, so that places are not those of the text.
+        findings = {found._replace(start=0, end=len(text)) for found in findings}
+    return tuple(sorted(findings))
 
 
 def category_of_name(name: str) -> str | None:
@@ -131,6 +138,15 @@ def category_of_name(name: str) -> str | None:
     words = " ".join(_NAME_BREAKS.split(name))
     found = (category for language in _LANGUAGES for category, pattern in language.names if pattern.search(words))
     return next(found, None)
+
+
+def names_relation(name: str) -> bool:
+    """Whether the name of a predicate or a field names a relative or an acquaintance, such as `wife_religion`."""
+    return not RELATIONS.isdisjoint(word.lower() for word in _NAME_BREAKS.split(name))
+
+
+def _is_nobodys(words: str, text: str) -> bool:
+    return words.lower() in _NOBODYS or (words in _FORMAL and not text.startswith(words))
 
 
 def _sentence_with(text: str, start: int, end: int) -> str:

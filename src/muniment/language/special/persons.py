@@ -18,6 +18,8 @@ MentionKind = Literal["self", "you", "pronoun", "name", "entity", "user", "role"
 _WORDS = {
     name: word_set(words) for name, words in named_lines(read_sections(__package__ or "", "words/persons.txt")["words"])
 }
+# Words for whoever is related to somebody.
+RELATIONS = _WORDS["relations"]
 _TOKEN = re.compile(
     r"\[[A-Z][A-Z _-]*\]|\*{3,}"  # what masks a name
     r"|[A-Za-z][\w-]*:\w[\w.#/-]*"  # an id
