@@ -57,7 +57,9 @@ LIMITS: dict[str, dict[str, Limit]] = {
     "contradicts": {
         "false_alarms_other_subjects": Limit(most=0.03),
         "false_alarms_plain_talk": Limit(most=0.0125),
-        "precision_judged": Limit(least=0.55),
+        "false_alarms_memory": Limit(most=0.04),
+        # Low, as `sick` calls other people in the same scene neutral.
+        "precision_judged": Limit(least=0.50),
     },
     "same": {"precision_public": Limit(least=0.93), "false_duplicates_memory": Limit(most=0.01)},
     "attack": {"false_alarms_plain_talk": Limit(most=0.008), "false_alarms_harmless": Limit(most=0.06)},

@@ -32,8 +32,10 @@ EXPECTED = {
         "captures",
         "(tenant_id, capture_seq, live_capture_id, author) to (tenant_id, seq, capture_id, author)",
     ),
-    "candidates_tenant_id_edits_prior_editors_fkey": Key(
-        "candidates", "candidates", "(tenant_id, edits, prior_editors) to (tenant_id, candidate_id, editors)"
+    "candidates_tenant_id_edits_prior_editors_prior_confined_to_fkey": Key(
+        "candidates",
+        "candidates",
+        "(tenant_id, edits, prior_editors, prior_confined_to) to (tenant_id, candidate_id, editors, confined_to)",
     ),
     "memory_vectors_tenant_id_memory_id_fkey": Key(
         "memory_vectors", "memory_bodies", "(tenant_id, memory_id) to (tenant_id, memory_id)", " ON DELETE CASCADE"
@@ -65,7 +67,7 @@ POINTING = {
         "live_capture_id": "capture_id",
         "capture_seq": "seq",
     },
-    "candidates_tenant_id_edits_prior_editors_fkey": {"edits": "candidate_id"},
+    "candidates_tenant_id_edits_prior_editors_prior_confined_to_fkey": {"edits": "candidate_id"},
     "memory_vectors_tenant_id_memory_id_fkey": {"memory_id": "memory_id"},
     "memory_words_tenant_id_memory_id_fkey": {"memory_id": "memory_id"},
     "memory_terms_tenant_id_memory_id_fkey": {"memory_id": "memory_id"},

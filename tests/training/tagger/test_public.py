@@ -117,7 +117,7 @@ def test_pools_of_faker_are_seeded_and_hold_what_the_values_need() -> None:
 
 def test_pools_of_faker_do_not_depend_on_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("faker")
-    from training.tagger import pools
+    from training.tagger.pools import _OWN_IDS, faker_pools
 
     class NoClock(datetime):
         @classmethod
@@ -130,11 +130,11 @@ def test_pools_of_faker_do_not_depend_on_the_day(monkeypatch: pytest.MonkeyPatch
             raise AssertionError("asked for the day")
 
     monkeypatch.setattr("faker.providers.date_time.datetime", NoClock)
-    for locale in sorted(pools._OWN_IDS - {"fr_CA"}):
+    for locale in sorted(_OWN_IDS - {"fr_CA"}):
         module = import_module(f"faker.providers.ssn.{locale}")
         if getattr(module, "datetime", None) is import_module("datetime"):
             monkeypatch.setattr(module, "datetime", SimpleNamespace(datetime=NoClock, date=NoDay, timedelta=timedelta))
-    assert pools.faker_pools(1, size=3).regions
+    assert faker_pools(1, size=3).regions
 
 
 def test_pools_of_faker_do_not_depend_on_the_order_of_sets() -> None:
