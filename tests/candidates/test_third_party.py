@@ -12,6 +12,7 @@ from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Opener
+from tests.pack_activation import acme, put_in_force
 from tests.stories import CONSENT, event_data, proposed, refused, run_job, texts
 
 OWN: dict[str, Any] = {"write_class": "statement", "kind": "message"}
@@ -370,6 +371,41 @@ def test_a_message_that_was_refused_can_be_run_again_once_the_other_person_conse
         fabric.captures.rerun(people.reviewer, receipt.capture_id, reason="consent_changed")
         (proposal_id,) = fabric.consolidate(people.tenant_id).proposals
         assert fabric.queue.get(people.reviewer, proposal_id).third_party
+
+
+@pytest.mark.rule("CAN-16", "PAC-9")
+def test_an_edited_one_that_passes_the_gates_of_another_pack_stays_marked(under: Opener, people: People) -> None:
+    with under("") as fabric:
+        grant(fabric, people, "user:anna")
+        said: dict[str, Any] = {**OWN, "text": "My sister Anna has diabetes", "subject": "user:anna"}
+        first = proposed(fabric, people.run("joanna"), **said)
+        edited = fabric.queue.edit(people.second_reviewer, first.proposal_id, text="Anna is not well, ref 7777777")
+        assert isinstance(edited, Proposal)
+        masks = "policy_layer: {guardrails: {redaction_rules: [{name: ref, pattern: '7{7}', mask: '[REF]'}]}}"
+        put_in_force(fabric, people.tenant_id, acme("2.0.0", masks))
+        instead = fabric.queue.approve(people.reviewer, edited.proposal_id)
+        assert (instead.candidate.text, instead.status) == ("Anna is not well, ref [REF]", "pending")
+        assert (instead.third_party, instead.candidate.edits) == (True, first.candidate.candidate_id)
+        done = fabric.queue.approve(people.reviewer, instead.proposal_id)
+        assert done.memory_id is not None
+        assert fabric.get(people.auditor, done.memory_id).third_party
+
+
+@pytest.mark.rule("CAN-16", "JOB-8")
+def test_a_backfill_keeps_the_mark_and_the_user(under: Opener, people: People) -> None:
+    with under("") as fabric:
+        grant(fabric, people, "user:joanna")
+        noted = proposed(fabric, people.run("joanna"), entity="user:joanna", predicate="allergic_to", value="nuts")
+        assert noted.third_party
+        approved(fabric, people, noted)
+        text = "ontology: {predicates: {must_not_eat: {renamed_from: [allergic_to]}}}"
+        ref = put_in_force(fabric, people.tenant_id, acme("2.0.0", text, ontology_version='"2.0.0"'))
+        fabric.packs.backfill(people.second_reviewer, ref)
+        assert fabric.packs.run_backfill(people.tenant_id) is not None
+        (record,) = fabric.recall(people.run("joanna")).records
+        memory = fabric.get(people.auditor, record.id)
+        assert (memory.predicate, memory.third_party, memory.source) == ("must_not_eat", True, "system")
+        assert memory.scope.user_id == "joanna"
 
 
 # ---- who may promote it ----

@@ -134,6 +134,16 @@ def test_a_recall_can_be_narrowed_and_counts_what_it_left_out(terminal: Terminal
     assert terminal("recall", "--tier", "eternal", "--json").error["field"] == "tiers.0"
 
 
+@pytest.mark.rule("CAN-16")
+def test_that_a_proposal_is_about_a_third_party_is_shown(terminal: Terminal) -> None:
+    subject = ("--subject", "customer:cus_77")
+    covers = ("--purpose", "support", "--predicate", "*", "--label", "PII", "--basis", "opt_in")
+    terminal.json("consent", "grant", *subject, *covers, "--as", "petra")
+    proposal = terminal.proposed("email", *subject, "--user", "u_7", "--text", "The customer is diabetic")
+    assert "for user u_7 alone" in terminal("queue", "show", proposal).out
+    assert [one["proposal_id"] for one in terminal.json("queue", "--reason", "third_party")] == [proposal]
+
+
 def test_the_number_of_records_beyond_the_limit_is_shown(terminal: Terminal) -> None:
     for text in ("Returns are accepted within 30 days.", "The office in Lyon has a new telephone system."):
         proposal = terminal.json("propose", "--class", "statement", "--text", text, "-c", "PUBLIC", "--as", "alice")
