@@ -16,6 +16,7 @@ from muniment.database.sealing import SubjectKey
 from muniment.database.vectors import to_sql
 from muniment.language.embedding import Vectors, builtin_embedder
 from muniment.language.words import index_of
+from muniment.model.candidate import StoredFact
 from muniment.model.capture import holder_of
 from muniment.pack import Pack, builtin_pack
 from muniment.promotion import postings
@@ -163,7 +164,8 @@ def _fill(
         priority = round(chance.uniform(0.5, 0.8), 2)
         confidence = round(chance.uniform(0.45, 0.8), 2)
         entity, predicate = f"customer:c{n % 50}", f"p{n}"
-        sealed = keys[holder].seal("memory_bodies.content", memory_id, fact_content(text, n, ("session:s1",)))
+        fact = StoredFact(write_class="preference", text=text, value=n, evidence_refs=("session:s1",))
+        sealed = keys[holder].seal("memory_bodies.content", memory_id, fact_content(fact))
         expires = at + timedelta(days=365)
         intent = chance.choice(shape.intents)
         ids = tuple(f"{p}_{n:012x}{number:04x}" for p in ("mc", "mwp", "rv", "cap"))

@@ -13,7 +13,7 @@ from muniment import RunContext, Submission
 from muniment.client import Client
 
 with Client.open(key=os.environ["AGENT_KEY"]) as agent, Client.open(key=os.environ["REVIEWER_KEY"]) as review_client:
-    bot, reviewer = agent.me(), review_client.me()  # the principals of the two keys
+    bot, reviewer = agent.whoami(), review_client.whoami()  # the principals of the two keys
     run = RunContext(tenant_id=bot.tenant_id, agent_id=bot.id, run_id="run_1", user_id="cust_8861")
 
     submission = agent.propose(

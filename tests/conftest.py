@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from muniment import Fabric, load_pack
+from muniment.language.readers import Readers
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.connections import Connections
@@ -28,6 +29,7 @@ settings.load_profile("suite")
 
 HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
 Opener = Callable[[str], AbstractContextManager[Fabric]]
+ReadingOpener = Callable[..., AbstractContextManager[Fabric]]
 Connect = Callable[..., "psycopg.Connection[tuple[object, ...]]"]
 
 MEMORY = Path("/dev/shm")
@@ -144,6 +146,20 @@ def under(server: TestServer, database: str, clock: FakeClock, tenant: str) -> O
     def opened(text: str) -> Generator[Fabric]:
         pack = load_pack(HEAD + text)
         with Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS) as fabric:
+            put_in_force(fabric, tenant, pack)
+            yield fabric
+
+    return opened
+
+
+@pytest.fixture
+def reading(server: TestServer, database: str, clock: FakeClock, tenant: str, readers: Readers) -> ReadingOpener:
+    """A fabric with the trained readers of the test's own fixture `readers`, and with the pack given in force."""
+
+    @contextmanager
+    def opened(text: str = "") -> Generator[Fabric]:
+        pack, place = load_pack(HEAD + text), server.url(database)
+        with Fabric.open(place, pack=pack, clock=clock, master_keys=MASTER_KEYS, readers=readers) as fabric:
             put_in_force(fabric, tenant, pack)
             yield fabric
 

@@ -6,6 +6,11 @@ from muniment.model.activation import Activation
 from muniment.model.context import Principal
 from muniment.pack import Pack, load_pack
 
+# A pack that leaves nothing out for having little to do with the query (REC-13).
+WITHOUT_FLOOR = load_pack(
+    'pack_meta: {id: without.floor, version: "1.0.0"}\nmemory_layer: {recall_policy: {relevance_floor: 0.0}}'
+)
+
 
 def acme(version: str, text: str = "", **meta: object) -> Pack:
     """A version of the pack `acme` with that content."""

@@ -2,6 +2,7 @@
 
 base                    the encoder that training starts from
 pairs, guard, tagger    train and export a reader; average: the mean of several trainings of one
+prefilter               the same for the small encoder that leaves out pairs before the judge reads them
 manifest                the weights' folder: the readers' files with their hashes, and what they were made of
 thresholds              chosen on development data, written into the manifest
 report                  figures on what nothing was trained or chosen on, written into the model cards
@@ -21,8 +22,8 @@ _ROOT = Path(__file__).parents[1]
 WEIGHTS = _ROOT / "models" / "src" / "muniment_models" / "weights"
 CARDS = _ROOT / "models" / "cards"
 GOLDEN = _ROOT / "tests" / "language" / "golden_readers.json"
-_READERS = ("pairs", "guard", "tagger")
-_PLAN = ("seed", "epochs", "batch", "dropout", "rate")
+_READERS = ("pairs", "prefilter", "guard", "tagger")
+_PLAN = ("seed", "epochs", "batch", "dropout", "rate", "layers")
 
 
 def main() -> None:
@@ -49,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         reader.add_argument("--batch", type=int, help="examples in a step")
         reader.add_argument("--dropout", type=float, help="less for fewer epochs")
         reader.add_argument("--rate", type=float, help="learning rate of the trunk; its heads learn faster")
+        reader.add_argument("--layers", type=int, help="layers of the encoder, of the six that the base has")
     average = commands.add_parser("average", help="export the mean of several trainings of one reader")
     average.add_argument("reader", choices=_READERS)
     average.add_argument("trained", type=Path, nargs="+", help="folders that the trainings wrote")
@@ -113,10 +115,11 @@ def _average(options: argparse.Namespace) -> None:
 
     name, out = options.reader, options.out
     states = [load_file(folder / f"{name}.safetensors") for folder in options.trained]
-    encoder = Encoder(TASKS[name].reader.heads)
+    records = [read_record(folder, name) for folder in options.trained]
+    encoder = Encoder(TASKS[name].reader.heads, records[0]["plan"]["layers"])
     encoder.load_state_dict({key: sum(state[key].float() for state in states) / len(states) for key in states[0]})
     out.mkdir(parents=True, exist_ok=True)
-    write_record(out, name, mean_record([read_record(folder, name) for folder in options.trained]))
+    write_record(out, name, mean_record(records))
     _export(encoder, out, name)
 
 

@@ -1,4 +1,4 @@
-"""What the three readers answer, and the most tokens that each reads at once; needs no torch."""
+"""What the readers answer, and the most tokens that each reads at once; needs no torch."""
 
 from dataclasses import dataclass
 
@@ -31,6 +31,7 @@ READERS = {
     one.name: one
     for one in (
         Reader("pairs", (Head("scores", RELATIONS),), RELATIONS, 128),
+        Reader("prefilter", (Head("scores", RELATIONS),), RELATIONS, 128),
         # Guard: does the text address the model, and is the sentence worth knowing later?
         Reader(
             "guard",

@@ -1,4 +1,4 @@
-"""The encoder that is trained: six layers of BERT over given word vectors, with one or more heads on top."""
+"""The encoder that is trained: layers of BERT over given word vectors, with one or more heads on top."""
 
 import math
 from pathlib import Path
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from training.answers import Head
 from training.base import TRUNK_FILE
 
-_WIDTH, _LAYERS, _HEADS, _INNER, _POSITIONS, _TYPES = 384, 6, 12, 1536, 512, 2
+_WIDTH, _HEADS, _INNER, _POSITIONS, _TYPES = 384, 12, 1536, 512, 2
 _EPSILON = 1e-12
 
 
@@ -39,13 +39,13 @@ class Layer(nn.Module):
 class Encoder(nn.Module):
     """Reads word vectors and answers the questions of its heads, as logits."""
 
-    def __init__(self, heads: tuple[Head, ...], dropout: float = 0.1) -> None:
+    def __init__(self, heads: tuple[Head, ...], layers: int, dropout: float = 0.1) -> None:
         super().__init__()
         self.heads = heads
         self.positions, self.types = nn.Embedding(_POSITIONS, _WIDTH), nn.Embedding(_TYPES, _WIDTH)
         self.norm = nn.LayerNorm(_WIDTH, eps=_EPSILON)
         self.dropout = nn.Dropout(dropout)
-        self.layers = nn.ModuleList(Layer(dropout) for _ in range(_LAYERS))
+        self.layers = nn.ModuleList(Layer(dropout) for _ in range(layers))
         self.answers = nn.ModuleList(
             nn.Linear(_WIDTH if head.each_token else 2 * _WIDTH, len(head.classes)) for head in heads
         )
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
         )
 
     def load_trunk(self, base: Path) -> None:
-        """Start from the base encoder."""
+        """Start from the base encoder, from as many of its first layers as this one has."""
         weights = {name: value.float() for name, value in load_file(base / TRUNK_FILE).items()}
         own = {name: weights[_base_name(name)] for name in self.state_dict() if not name.startswith("answers.")}
         missing, unexpected = self.load_state_dict(own, strict=False)

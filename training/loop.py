@@ -37,6 +37,7 @@ class Plan:
     """How long and how fast a reader is trained."""
 
     rate: float
+    layers: int = 6
     epochs: int = 3
     batch: int = 128
     head_factor: float = 5.0
@@ -75,7 +76,7 @@ def train(heads: tuple[Head, ...], examples: Sequence[Example], base: Path, plan
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     words = torch.tensor(word_table(base), device=device)
-    encoder = Encoder(heads, plan.dropout)
+    encoder = Encoder(heads, plan.layers, plan.dropout)
     encoder.load_trunk(base)
     torch.manual_seed(plan.seed)
     encoder.to(device)

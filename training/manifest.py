@@ -7,10 +7,13 @@ which development data the thresholds were chosen.
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from muniment.language.readers import Readers, Weights
+from muniment.language.readers.pairs import RELATED
+from muniment.language.readers.readers import PREFILTER
 from muniment.language.readers.weights import MANIFEST
 from training.answers import READERS, Reader
 from training.base import WORDS_FILE
@@ -25,6 +28,7 @@ MARGIN = 0.02
 # Thresholds until `thresholds` has chosen them.
 _FIRST = {
     "pairs": {"contradicts": 0.85, "same": 0.55},
+    "prefilter": {"related": 0.0},
     "guard": {"attack": 0.3, "worth": 0.8},
     "tagger": dict.fromkeys(LABELS, 0.5) | dict.fromkeys(CATEGORIES, 0.85),
 }
@@ -60,9 +64,16 @@ def build(base: Path, trained: Sequence[Path], out: Path, margin: float = MARGIN
     return open_readers(out)
 
 
-def open_readers(folder: Path) -> Readers:
-    """Return the readers of a weights' folder, loaded; raises `ReadersUnavailable`."""
-    readers = Readers(Weights.read(folder), seconds=_PATIENCE)
+def open_readers(folder: Path, *, judge_reads_all: bool = False) -> Readers:
+    """Return the readers of a weights' folder, loaded; with `judge_reads_all` the prefilter leaves no pair out.
+
+    Raises `ReadersUnavailable`.
+    """
+    weights = Weights.read(folder)
+    if judge_reads_all:
+        open_filter = replace(weights.readers[PREFILTER], thresholds={RELATED: 0.0})
+        weights = replace(weights, readers=weights.readers | {PREFILTER: open_filter})
+    readers = Readers(weights, seconds=_PATIENCE)
     readers.load()
     return readers
 

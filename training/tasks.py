@@ -99,6 +99,11 @@ def _unknown_or_none(classes: tuple[str, ...], known: set[str], length: int) -> 
 
 
 TASKS = {
-    name: Task(READERS[name], Plan(rate), example)
-    for name, rate, example in (("pairs", 1e-4, _pair), ("guard", 5e-5, _guarded), ("tagger", 1e-4, _tagged))
+    name: Task(READERS[name], plan, example)
+    for name, plan, example in (
+        ("pairs", Plan(1e-4, epochs=4), _pair),
+        ("prefilter", Plan(1e-4, layers=2, epochs=4), _pair),
+        ("guard", Plan(5e-5), _guarded),
+        ("tagger", Plan(1e-4, layers=3, epochs=4), _tagged),
+    )
 }

@@ -17,7 +17,7 @@ from muniment.evaluation.pii import figures as pii_figures
 from muniment.evaluation.scoring import precision_and_recall
 from muniment.evaluation.worth import read_turns, worth_figures
 from muniment.language.readers import Readers
-from muniment.language.readers.readers import GUARD, PAIRS, TAGGER
+from muniment.language.readers.readers import GUARD, PAIRS, PREFILTER, TAGGER
 from muniment.language.redaction.tags import TaggedTexts
 from muniment.language.special import find_special
 from muniment.model.metrics import mean
@@ -52,6 +52,9 @@ class Choice:
     broken: tuple[str, ...]
 
 
+# The prefilter's thresholds, and the share of what the judge finds that it may lose.
+RELATED_STEPS = tuple(round(0.01 * step, 2) for step in range(1, 51))
+MOST_LOST = 0.01
 # Stricter than the bars that are read on the held rows, as development data is small.
 LIMITS: dict[str, dict[str, Limit]] = {
     "contradicts": {
@@ -66,7 +69,7 @@ LIMITS: dict[str, dict[str, Limit]] = {
     "worth": {"kept_chats": Limit(most=0.37), "kept_passing": Limit(most=0.10)},
     "tags": {"precision": Limit(least=0.90)},
     # Some turns of plain talk do tell of special categories.
-    "special": {"false_alarms": Limit(most=0.03), "marked_plain_talk": Limit(most=0.04)},
+    "special": {"false_alarms": Limit(most=0.03), "marked_plain_talk": Limit(most=0.03)},
 }
 
 
@@ -82,7 +85,7 @@ def choose(name: str, figures_at: Callable[[float], Figures]) -> Choice:
 
 def choose_all(folder: Path, inputs: Path, report: Report) -> dict[str, Choice]:
     """Choose all thresholds of the readers in a folder and write them into its manifest; return the choices."""
-    readers = open_readers(folder)
+    readers = open_readers(folder, judge_reads_all=True)
     chosen = {**pair_choices(readers, inputs), **guard_choices(readers, inputs), **tagger_choices(readers, inputs)}
     for name, choice in chosen.items():
         report(f"{name}: {choice.threshold:.2f} {_words(choice.figures)}")
@@ -93,6 +96,7 @@ def choose_all(folder: Path, inputs: Path, report: Report) -> dict[str, Choice]:
     values = {name: choice.threshold for name, choice in chosen.items()}
     thresholds = {
         PAIRS: {name: values[name] for name in ("contradicts", "same")},
+        PREFILTER: {"related": values["related"]},
         GUARD: {name: values[name] for name in ("attack", "worth")},
         TAGGER: dict.fromkeys(LABELS, values["tags"]) | dict.fromkeys(CATEGORIES, values["special"]),
     }
@@ -125,19 +129,36 @@ def pair_choices(readers: Readers, inputs: Path) -> dict[str, Choice]:
     by, margin = comparison(readers), readers.file(PAIRS).margin
     contradicts = choose(
         "contradicts",
-        lambda least: contradiction_figures(sets, replace(by, judge_thresholds=_judge(least, 1.0, margin))),
+        lambda least: contradiction_figures(sets, replace(by, judge_thresholds=JudgeThresholds(least, 1.0, margin))),
     )
     same = choose(
         "same",
         lambda least: duplicate_figures(
-            sets, replace(by, judge_thresholds=_judge(contradicts.threshold, least, margin))
+            sets, replace(by, judge_thresholds=JudgeThresholds(contradicts.threshold, least, margin))
         ),
     )
-    return {"contradicts": contradicts, "same": same}
+    decided = replace(by, judge_thresholds=JudgeThresholds(contradicts.threshold, same.threshold, margin))
+    return {"contradicts": contradicts, "same": same, "related": related_choice(readers, sets, decided)}
 
 
-def _judge(contradicts: float, same: float, margin: float) -> JudgeThresholds:
-    return JudgeThresholds(contradicts, same, margin)
+def related_choice(readers: Readers, sets: ReadSets, by: Comparison) -> Choice:
+    """Choose the prefilter's threshold: the highest that loses at most `MOST_LOST` of what the judge finds."""
+    reader = readers.load().pairs
+
+    def scores(pairs: Iterable[ReadPair]) -> list[float]:
+        return [reader.related(one.record["a"], one.record["b"]) for one in pairs]
+
+    judged = [one for one in (*sets.memory, *sets.contradictions, *sets.duplicates) if one.scores is not None]
+    found = scores(one for one in judged if one.verdict(by) != "different")
+    talk = scores(one for one in sets.talk if one.scores is not None)
+    threshold = max(
+        (step for step in RELATED_STEPS if sum(one < step for one in found) <= MOST_LOST * len(found)), default=0.0
+    )
+    figures = {
+        "lost": mean([float(one < threshold) for one in found]),
+        "left_out_plain_talk": mean([float(one < threshold) for one in talk]),
+    }
+    return Choice(threshold, figures, ())
 
 
 def contradiction_figures(sets: ReadSets, by: Comparison) -> Figures:

@@ -6,6 +6,7 @@
 | reference/http-bodies.md | the OpenAPI document |
 | reference/options.md | the commands |
 | reference/python.md, reference/roles.md | their tables: the declarations of the verbs |
+| reference/profiles.md | its tables: the built-in profiles |
 """
 
 import inspect
@@ -24,6 +25,8 @@ from muniment.access.roles import ALLOWED, PERSONS_ONLY
 from muniment.cli import app as command_line
 from muniment.http import openapi as documentation
 from muniment.http.app import PARTS
+from muniment.model.profile import Profile
+from muniment.packs.profiles import profiles
 from muniment.verbs.declaration import Declaration
 from muniment.verbs.registry import GROUPS, verbs
 from muniment.verbs.signatures import Imports, Signature
@@ -42,11 +45,36 @@ def pages() -> dict[str, str]:
         "reference/options.md": _options(),
         "reference/python.md": _with_tables("reference/python.md", {name: _methods(name) for name in ("", *GROUPS)}),
         "reference/roles.md": _with_tables("reference/roles.md", {"roles": _roles()}),
+        "reference/profiles.md": _with_tables("reference/profiles.md", {"profiles": _profiles()}),
     }
 
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", r"\|")
+
+
+# Tables of the built-in profiles
+
+
+def _profiles() -> str:
+    return "\n\n".join(_profile(one) for one in profiles())
+
+
+def _profile(one: Profile) -> str:
+    lines = [f"## `{one.name}`", "", f"{one.summary} The pack is `{one.pack}`.", ""]
+    lines += ["| class | at once from | in the working tier from | cap | proven sources |", "|---|---|---|---|---|"]
+    for row in one.classes:
+        numbers = [f"{row.threshold:.2f}" if row.threshold is not None else "never"]
+        numbers.append(f"{row.working:.2f}" if row.working is not None else "never")
+        lines.append(
+            f"| {row.write_class} | {' | '.join(numbers)} | {one.cap:.2f} | {', '.join(row.proven_sources) or 'none'} |"
+        )
+    lines += ["", "| what waits | for whom |", "|---|---|"]
+    lines += [f"| {item.what} | {item.waits_for} |" for item in one.waiting]
+    if any(row.threshold is not None for row in one.classes):
+        share = f"{one.sample_share:.0%} of what policy promoted is sampled"
+        lines += ["", f"{share}; it can be undone for {one.undo_term}."]
+    return "\n".join(lines)
 
 
 # Tables from the declarations of the verbs
@@ -59,10 +87,16 @@ _MORE = {
     "compile": "how-to/compile-a-prompt.md",
     "explain": "how-to/find-out-why.md",
     "erase": "explanation/erasure.md",
+    "me.confirm": "how-to/let-people-see-their-memory.md#confirm",
+    "me.answer": "how-to/let-people-see-their-memory.md#consent",
+    "codes.create": "how-to/let-people-see-their-memory.md#through-an-assistant",
     "search_texts": "how-to/forget-a-person.md#what-others-say-of-them",
     "seal": "explanation/audit-chain.md",
     "archives": "explanation/archives.md",
     "queue.reject": "explanation/gates.md#how-rejections-are-remembered",
+    "undo": "reference/profiles.md#undo",
+    "sessions.end": "reference/profiles.md#facts-of-a-session",
+    "profiles": "reference/profiles.md",
     "contradictions.resolve": "how-to/settle-a-contradiction.md",
     "packs.plan_activation": "how-to/change-a-pack.md#put-it-in-force",
     "packs.compare": "how-to/change-a-pack.md#compare-it",

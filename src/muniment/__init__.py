@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from muniment.errors import MunimentError
     from muniment.fabric import AsyncFabric
     from muniment.language.assertion import Judge, Judgement
+    from muniment.memory import AsyncMemory, Memory
     from muniment.model.candidate import Refusal
     from muniment.model.context import Principal, RunContext
     from muniment.model.proposal import Proposal, Submission
@@ -21,9 +22,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AsyncFabric",
+    "AsyncMemory",
     "Fabric",
     "Judge",
     "Judgement",
+    "Memory",
     "MunimentError",
     "Pack",
     "Principal",
@@ -41,9 +44,11 @@ __all__ = [
 _MODULES = ("client", "errors", "model", "pack", "testing")
 _NAMES = {
     "AsyncFabric": "fabric",
+    "AsyncMemory": "memory",
     "Fabric": "sync",
     "Judge": "language.assertion",
     "Judgement": "language.assertion",
+    "Memory": "memory",
     "MunimentError": "errors",
     "Pack": "pack",
     "Principal": "model.context",

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import wraps
+from functools import partial, wraps
 from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -16,6 +16,7 @@ from muniment.access.idempotency import CURRENT_REQUEST
 from muniment.access.roles import Right, may
 from muniment.archives.folder import Archives
 from muniment.candidates.extractors.models import Models
+from muniment.contradictions.model_judge import JudgedPairs, ModelJudge, PairsUnread, asking
 from muniment.contradictions.rules import Comparison
 from muniment.contradictions.store import TextComparer, judge_thresholds
 from muniment.database.embedders import Embedders
@@ -57,14 +58,18 @@ class _LanguageMoves(PackChanged):
 
 
 def retry_on_pack_change(verb: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Call the handler again when another pack was put in force meanwhile; the first attempt wrote nothing."""
+    """Call the handler again when another pack was put in force meanwhile; the first attempt wrote nothing.
+
+    Also once a language model was asked that judges texts (`PairsUnread`).
+    """
 
     @wraps(verb)
     async def retried(*args: P.args, **kwargs: P.kwargs) -> T:
         for _ in range(_TRIES - 1):
-            with suppress(PackChanged):
+            with suppress(PackChanged), asking(allowed=True):
                 return await verb(*args, **kwargs)
-        return await verb(*args, **kwargs)
+        with asking(allowed=False):
+            return await verb(*args, **kwargs)
 
     return retried
 
@@ -110,6 +115,10 @@ class FabricContext:
     _compared: set[str] = field(default_factory=set[str])
     # Batches of captures are checked one at a time.
     batch_check: Semaphore = field(default_factory=lambda: Semaphore(1))
+    # What language models said about pairs of texts.
+    judged: JudgedPairs = field(default_factory=JudgedPairs)
+    # Whoever opened it holds the home, and is taken for its one user (MEM-5).
+    local_owner: bool = False
 
     @property
     def scopes(self) -> ScopeIndexes:
@@ -135,6 +144,7 @@ class FabricContext:
             language=language,
             readers=readers,
             down_to=pack.memory_layer.contradiction.judge.similarity,
+            model=self._model_judge(pack),
         )
 
     async def reading_comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
@@ -151,6 +161,11 @@ class FabricContext:
             readers=readers,
             down_to=pack.memory_layer.contradiction.judge.similarity,
         )
+
+    def _model_judge(self, pack: Pack) -> ModelJudge | None:
+        """The language model that judges pairs under this pack."""
+        policy = pack.memory_layer.contradiction.judge
+        return ModelJudge(policy, self.models.get(policy.model), pack, self.judged) if policy.by == "model" else None
 
     def _comparison(self, embedder: str, pack: Pack, readers: Readers | None) -> Comparison:
         thresholds = pack.memory_layer.contradiction.thresholds_for(embedder)
@@ -173,20 +188,32 @@ class FabricContext:
         under: Pack | None = None,
         read_only: bool = False,
         one_plan: bool = False,
+        person: tuple[str, ...] = (),
     ) -> AsyncGenerator[Transaction]:
         """Open a transaction in the tenant with the task's database login.
 
         `under` is the pack that its decisions are made with: raises `PackChanged` where another pack is
         in force, at its first read, or, if it writes, when it takes the sequence number. `one_plan` is for transactions
-        that read single rows by their keys (`Storage.transaction`).
+        that read single rows by their keys (`Storage.transaction`). `person` are the names of the person whose rows the
+        task `subject` sees.
         """
         ref = under.ref if under is not None else None
         try:
             opened = self.storage.transaction(
-                tenant_id, task, self.now(), read_only=read_only, under=ref, row_keys=self, one_plan=one_plan
+                tenant_id,
+                task,
+                self.now(),
+                read_only=read_only,
+                under=ref,
+                row_keys=self,
+                one_plan=one_plan,
+                person=person,
             )
             async with opened as tx:
                 yield tx
+        except PairsUnread as unread:
+            await unread.judge.ask(unread.pairs, partial(self._spend, tenant_id))
+            raise
         except _LanguageMoves:
             async with self.transaction(tenant_id, "writer") as moving:
                 moving.change_nothing_visible()
@@ -195,6 +222,11 @@ class FabricContext:
         except PackChanged:
             self.packs.forget_in_force(tenant_id)
             raise
+
+    async def _spend(self, tenant_id: str, name: str, most: int) -> bool:
+        """Count a call to a model today; False when the tenant has made `most` already."""
+        async with self.transaction(tenant_id, "writer") as tx:
+            return bool(await tx.rows("candidate.spend", extractor=name, day=self.now().date(), most=most))
 
     def knows_row_key(self, tenant_id: str) -> bool:
         """Whether this process has read the tenant's audit key."""
@@ -229,6 +261,10 @@ class FabricContext:
     def read_only(self, tenant_id: str, *, under: Pack | None = None) -> AbstractAsyncContextManager[Transaction]:
         """Open a transaction that cannot write: the auditor's login, and read-only in the database (PAC-3)."""
         return self.transaction(tenant_id, "auditor", under=under, read_only=True)
+
+    def as_person(self, tenant_id: str, names: tuple[str, ...]) -> AbstractAsyncContextManager[Transaction]:
+        """Open a read-only transaction that sees rows of one person alone, whom these names stand for (SUB-1)."""
+        return self.transaction(tenant_id, "subject", read_only=True, person=names)
 
     @asynccontextmanager
     async def dry_run(self, tenant_id: str, *, under: Pack) -> AsyncGenerator[Transaction]:

@@ -232,12 +232,15 @@ class ReadersUnavailable(MunimentError, code="readers_unavailable"):
 class ExtractorFailed(MunimentError, code="extractor_failed"):
     """An extractor raised, is missing, or got a wrong answer; the message holds no content of the capture.
 
-    `later`: the capture is not at fault; it is tried again later and no attempt is counted.
+    `later`: the capture is not at fault; it is tried again after that many seconds, and no attempt is counted.
+    `unreachable`: a language model fails as a whole, not with this capture alone.
     """
 
-    def __init__(self, message: str, *, field: str | None = None, later: bool = False) -> None:
+    def __init__(
+        self, message: str, *, field: str | None = None, later: float | None = None, unreachable: bool = False
+    ) -> None:
         super().__init__(message, field=field)
-        self.later = later
+        self.later, self.unreachable = later, unreachable
 
 
 class StorageError(MunimentError):

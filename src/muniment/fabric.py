@@ -32,15 +32,30 @@ from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, ConsentReach, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-from muniment.model.erasure import Erasure, NameSearch
+from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
 from muniment.model.events import Deliveries, Event, EventType, Webhook
 from muniment.model.explanation import Explanation, Replay
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
-from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
+from muniment.model.profile import Profile
+from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
 from muniment.model.proposal import Outcome, Proposal, Submission
 from muniment.model.recall import Recall, RecallDetails, RecallSummary
 from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
+from muniment.model.subject import (
+    Act,
+    Decided,
+    ErasureRequest,
+    MyCapture,
+    MyConsentRequest,
+    MyExport,
+    MyMemory,
+    MyMemoryDetails,
+    MyOutcome,
+    MyProposal,
+    MyRecall,
+    OneTimeCode,
+)
 from muniment.model.trail import Evidence, Trail
 from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
 from muniment.pack import Pack
@@ -49,6 +64,7 @@ from muniment.packs.types import RegisteredPack
 from muniment.promotion import verbs as promotion_verbs
 from muniment.recall import verbs as recall_verbs
 from muniment.review import verbs as review_verbs
+from muniment.subject import verbs as subject_verbs
 from muniment.verbs.keywords import (
     ApiKeyFields,
     CaptureFields,
@@ -80,9 +96,11 @@ class AsyncQueue(FabricGroup):
         """List the proposals that wait for a person, by due time; with `closed` also those that had their final
         verdict.
 
-        They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look,
-        an `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
-        `overdue` or are not. `after` is the id of the last proposal of the previous page.
+        Open proposals that say the same in the same scope are one item (REV-11): the first of them is listed, with the
+        `count` of all; with `closed` each is listed. They can be narrowed to a `write_class`, the `tier` they would go
+        to, a `risk`, a `reason` for a person to look, an `entity` they are about, an `assignee`, a `status` (`pending`
+        or `held`, of open ones), and to those that are `overdue` or are not. `after` is the id of the last proposal of
+        the previous page.
         """
         return await review_verbs.list_proposals(self._context, asker, limit=limit, after=after, **fields)
 
@@ -112,10 +130,12 @@ class AsyncQueue(FabricGroup):
     ) -> Proposal:
         """Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
 
-        The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
-        `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was
-        promoted without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
-        `NotPromotable`.
+        Open proposals that say the same in the same scope are approved as one item (REV-11): the first of them that the
+        caller neither said, wrote nor edited is promoted, the others, this one perhaps among them, become its
+        duplicates. The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held`
+        or `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what
+        was promoted without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`,
+        `AlreadyDecided`, `NotPromotable`.
         """
         return await review_verbs.approve(
             self._context, asker, proposal_id=proposal_id, version=version, note=note, supersedes=supersedes
@@ -183,7 +203,8 @@ class AsyncQueue(FabricGroup):
     ) -> Proposal:
         """End a proposal without promotion, with a reason. The same fact is refused for as long as the pack says.
 
-        A sample that is rejected (`audits`) takes the memory it was drawn from with it, as `wrong`.
+        Open proposals that say the same in the same scope are rejected with it (REV-11); a sample that is rejected
+        (`audits`) takes the memory it was drawn from with it, as `wrong`.
         """
         return await review_verbs.reject(
             self._context, asker, proposal_id=proposal_id, version=version, note=note, reason=reason
@@ -192,8 +213,9 @@ class AsyncQueue(FabricGroup):
     async def lift(
         self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None
     ) -> Proposal:
-        """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not
-        rejected.
+        """Lift a rejection or an undo, so that the same fact can be proposed again.
+
+        Raises `Conflict` for what was neither rejected nor undone.
         """
         return await review_verbs.lift(self._context, asker, proposal_id=proposal_id, version=version, note=note)
 
@@ -262,6 +284,189 @@ class AsyncConsents(FabricGroup):
         `after` is the id of the last of the previous page.
         """
         return await consent_verbs.list_consents(self._context, asker, limit=limit, after=after, subject=subject)
+
+
+class AsyncMe(FabricGroup):
+    """What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen."""
+
+    async def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, live: bool = False
+    ) -> list[MyMemory]:
+        """List the memories that are held about the caller, the latest first: ended and hidden ones too, unless `live`.
+
+        `after` is the id of the last memory of the previous page. Raises `NotFound`.
+        """
+        return await subject_verbs.list_memories(self._context, asker, limit=limit, after=after, live=live)
+
+    async def get(self, asker: Asker, memory_id: str) -> MyMemoryDetails:
+        """Show one memory and why it is held: what it came from, who decided, on which consent, how often it was
+        recalled.
+
+        Raises `NotFound` for one that is not about the caller.
+        """
+        return await subject_verbs.get_memory(self._context, asker, memory_id=memory_id)
+
+    async def pending(self, asker: Asker) -> list[MyProposal]:
+        """List the facts about the caller that wait for a decision, by due time, and which the caller may confirm."""
+        return await subject_verbs.pending(self._context, asker)
+
+    async def outcomes(self, asker: Asker, capture_ids: Sequence[str]) -> list[MyOutcome]:
+        """Show what became of captures of the caller's own: facts that are kept, those that wait and why, and refusals.
+
+        They are in the order of the ids. Raises `NotFound` for a capture that is not the caller's, or is archived.
+        """
+        return await subject_verbs.outcomes(self._context, asker, capture_ids=capture_ids)
+
+    async def captures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[MyCapture]:
+        """List what the caller said, and what was captured about them, the latest first. Archived captures are not
+        listed.
+
+        `after` is the id of the last capture of the previous page. Raises `NotFound`.
+        """
+        return await subject_verbs.captures(self._context, asker, limit=limit, after=after)
+
+    async def recalls(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[MyRecall]:
+        """List who recalled what in the caller's own runs, the latest first."""
+        return await subject_verbs.recalls(self._context, asker, limit=limit, after=after)
+
+    async def consents(self, asker: Asker) -> list[Consent]:
+        """List the caller's own records in the consent ledger, oldest first."""
+        return await subject_verbs.list_consents(self._context, asker)
+
+    async def requests(self, asker: Asker, *, closed: bool = False) -> list[MyConsentRequest]:
+        """List the questions whether something may be kept that was refused only because the caller had not
+        consented.
+        """
+        return await subject_verbs.requests(self._context, asker, closed=closed)
+
+    async def confirm(self, asker: Asker, proposal_id: str, *, code: str | None = None) -> Decided:
+        """Confirm a fact about oneself; it is promoted in the same transaction, where the pack allows it (SUB-2).
+
+        The status is `promoted`; or `duplicate` if a live memory says the same already; or `held` or `blocked` if it
+        contradicts one and the pack says so. An agent's run needs the one-time `code` that was sent to the person.
+        Raises `NotFound` for a fact that is not about the caller, `Denied` for one that takes a reviewer,
+        `AlreadyDecided`.
+        """
+        return await subject_verbs.confirm(self._context, asker, proposal_id=proposal_id, code=code)
+
+    async def decline(self, asker: Asker, proposal_id: str, *, code: str | None = None) -> Decided:
+        """Say that a fact about oneself is not to be kept. The same fact is refused for as long as the pack says.
+
+        Raises `NotFound`, `AlreadyDecided`, and `Denied` for what is not the caller's to decline.
+        """
+        return await subject_verbs.decline(self._context, asker, proposal_id=proposal_id, code=code)
+
+    async def forget(self, asker: Asker, memory_id: str, *, code: str | None = None) -> Retraction:
+        """Have one memory forgotten at once: it is retracted, and the fact is refused until the caller allows it again.
+
+        Raises `NotFound`, `Conflict` the second time, and `Denied` for a memory that is not of the caller's own runs
+        alone.
+        """
+        return await subject_verbs.forget(self._context, asker, memory_id=memory_id, code=code)
+
+    async def allow_again(self, asker: Asker, memory_id: str) -> MyMemory:
+        """Let a fact that was forgotten be proposed again. Raises `NotFound`, and `Conflict` if it was not
+        forgotten.
+        """
+        return await subject_verbs.allow_again(self._context, asker, memory_id=memory_id)
+
+    async def correct(
+        self, asker: Asker, memory_id: str, *, text: str | None = None, value: Any = None
+    ) -> Submission | Refusal:
+        """Say what is right instead of a memory about oneself: the right `value` of a typed fact, or a `text`.
+
+        With a text alone, a plain statement takes the place of the memory, typed or not. It is an ordinary proposal
+        with the reason `user_correction`, and replaces the memory once a reviewer approves it. Raises `NotFound`,
+        `Denied`, and `Conflict` for a memory that was retracted before.
+        """
+        return await subject_verbs.correct(self._context, asker, memory_id=memory_id, text=text, value=value)
+
+    async def consent(
+        self,
+        asker: Asker,
+        *,
+        purpose: str | None = None,
+        predicates_allowed: Sequence[str] = ("*",),
+        data_classifications_allowed: Sequence[str],
+        valid_until: datetime | None = None,
+        supersedes: str | None = None,
+        evidence_refs: Sequence[str] = (),
+    ) -> Consent:
+        """Record the caller's own consent with evidence of how it was given; with `supersedes` it renews an earlier
+        one.
+
+        A consent for everything of a label answers the open consent requests for that label: their captures run again.
+        """
+        return await subject_verbs.give_consent(
+            self._context,
+            asker,
+            purpose=purpose,
+            predicates_allowed=predicates_allowed,
+            data_classifications_allowed=data_classifications_allowed,
+            valid_until=valid_until,
+            supersedes=supersedes,
+            evidence_refs=evidence_refs,
+        )
+
+    async def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
+        """Revoke a consent of the caller's own: its memories are hidden from the next recall on. Raises `NotFound`."""
+        return await subject_verbs.revoke(self._context, asker, consent_id=consent_id, evidence_refs=evidence_refs)
+
+    async def answer(self, asker: Asker, request_id: str, answer: str, *, code: str | None = None) -> MyConsentRequest:
+        """Answer a consent request, once. `grant` records a consent for its label and has the capture run again.
+
+        `refuse` is remembered like a rejection: nobody asks about the same fact for as long. Raises `NotFound`, and
+        `Conflict` if it was answered before or has ended.
+        """
+        return await subject_verbs.answer(self._context, asker, request_id=request_id, answer=answer, code=code)
+
+    async def export(self, asker: Asker) -> MyExport:
+        """Return everything that is held about the caller, to take along; the export is an event.
+
+        It holds memories, facts that wait, captures, consents, consent requests, recalls of their own runs and requests
+        for erasure; nothing that is sealed under the key of anybody else.
+        """
+        return await subject_verbs.export(self._context, asker)
+
+    async def forget_everything(self, asker: Asker) -> ErasureRequest:
+        """Ask that everything about the caller is erased. A privacy officer releases it, or the pack at once (SUB-3).
+
+        Raises `Conflict` while an earlier request waits.
+        """
+        return await erasure_verbs.forget_everything(self._context, asker)
+
+
+class AsyncErasureRequests(FabricGroup):
+    """Requests of end users that everything about them is erased; a privacy officer releases or refuses each."""
+
+    async def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, waiting: bool = True
+    ) -> list[ErasureRequest]:
+        """List the requests of end users to be erased, the latest first; by default those that wait."""
+        return await erasure_verbs.list_requests(self._context, asker, limit=limit, after=after, waiting=waiting)
+
+    async def release(self, asker: Asker, request_id: str) -> ErasureRequest:
+        """Release a request: everything about its user is erased, as `erase` would. This cannot be undone.
+
+        Raises `NotFound`, and `Conflict` for one that was answered before.
+        """
+        return await erasure_verbs.release(self._context, asker, request_id=request_id)
+
+    async def refuse(self, asker: Asker, request_id: str) -> ErasureRequest:
+        """Refuse a request, for example where the law requires that the data is kept. Raises `NotFound`, `Conflict`."""
+        return await erasure_verbs.refuse(self._context, asker, request_id=request_id)
+
+
+class AsyncCodes(FabricGroup):
+    """One-time codes by which a person acts through an agent (SUB-5)."""
+
+    async def create(self, asker: Asker, user_id: str, act: Act, target: str) -> OneTimeCode:
+        """Make a one-time code by which a person confirms, declines, forgets or answers through an agent (SUB-5).
+
+        The caller sends it by a channel that the agent cannot read, such as mail or a text message. It is valid for
+        fifteen minutes, for one act on one thing, once. It says nothing about whether there is such a thing.
+        """
+        return await access_verbs.create_code(self._context, asker, user_id=user_id, act=act, target=target)
 
 
 class AsyncContradictions(FabricGroup):
@@ -409,6 +614,17 @@ class AsyncRefusals(FabricGroup):
         return await capture_verbs.list_refusals(self._context, asker, limit=limit, after=after, **fields)
 
 
+class AsyncSessions(FabricGroup):
+    """Sessions, whose working memories end with them."""
+
+    async def end(self, run: RunContext, session_id: str) -> SessionEnd:
+        """End a session of the run's user for good: what is in its working tier is no longer recalled.
+
+        Ending it again changes nothing. Raises `InvalidInput` for another session than the run's own.
+        """
+        return await promotion_verbs.end_session(self._context, run, session_id=session_id)
+
+
 class AsyncRecalls(FabricGroup):
     """Every recall of the tenant as recorded, without its query."""
 
@@ -479,7 +695,7 @@ class AsyncPacks(FabricGroup):
     """The packs registered in a tenant."""
 
     async def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
-        """Register a pack, given as a path, a text or a loaded pack; registering the same pack again changes nothing.
+        """Register a pack, given as a path, a text, a profile's name or a loaded pack; the same again changes nothing.
 
         Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
         """
@@ -699,6 +915,21 @@ class AsyncFabric(FabricLifecycle):
         return AsyncConsents(self._context)
 
     @property
+    def me(self) -> AsyncMe:
+        """What end users see and do about themselves."""
+        return AsyncMe(self._context)
+
+    @property
+    def erasure_requests(self) -> AsyncErasureRequests:
+        """Requests of end users to be erased."""
+        return AsyncErasureRequests(self._context)
+
+    @property
+    def codes(self) -> AsyncCodes:
+        """One-time codes for end users."""
+        return AsyncCodes(self._context)
+
+    @property
     def contradictions(self) -> AsyncContradictions:
         """Facts that contradict each other."""
         return AsyncContradictions(self._context)
@@ -717,6 +948,11 @@ class AsyncFabric(FabricLifecycle):
     def refusals(self) -> AsyncRefusals:
         """What the gates refused."""
         return AsyncRefusals(self._context)
+
+    @property
+    def sessions(self) -> AsyncSessions:
+        """The sessions of runs."""
+        return AsyncSessions(self._context)
 
     @property
     def recalls(self) -> AsyncRecalls:
@@ -768,12 +1004,21 @@ class AsyncFabric(FabricLifecycle):
         """
         return await candidates_verbs.consolidate(self._context, tenant_id, on_progress=on_progress)
 
-    async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
+    async def retract(self, asker: Asker, memory_id: str, *, reason: StatedReason) -> Retraction:
         """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
         A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
         """
         return await promotion_verbs.retract(self._context, asker, memory_id=memory_id, reason=reason)
+
+    async def undo(self, asker: Asker, memory_id: str, *, note: str | None = None) -> Undone:
+        """Undo what policy promoted, and promote again what it had superseded.
+
+        It is retracted with the reason `undone`, and then refused like a rejected fact until that is lifted. What
+        cannot come back at once waits for a person. Raises `NotFound`; `Conflict` if a person approved it, if it was
+        retracted, or if the pack's term is over.
+        """
+        return await promotion_verbs.undo(self._context, asker, memory_id=memory_id, note=note)
 
     async def reindex(self, tenant_id: str, *, on_progress: Callable[[int], None] | None = None) -> Reindexed:
         """Add the words and vectors that a tenant's memories lack, for example after a change of embedder.
@@ -810,6 +1055,7 @@ class AsyncFabric(FabricLifecycle):
         memory_id: str,
         recall_id: str | None = None,
         as_of: int | datetime | None = None,
+        valid_at: datetime | None = None,
         run: RunContext | None = None,
     ) -> Explanation:
         """Explain why a memory was visible, or which filters hid it: in a recorded recall, at a past moment, or now.
@@ -818,7 +1064,7 @@ class AsyncFabric(FabricLifecycle):
         `run`. Raises `NotFound` for what the caller may not know of, exactly as for what does not exist.
         """
         return await recall_verbs.explain(
-            self._context, asker, memory_id=memory_id, recall_id=recall_id, as_of=as_of, run=run
+            self._context, asker, memory_id=memory_id, recall_id=recall_id, as_of=as_of, valid_at=valid_at, run=run
         )
 
     async def replay(self, asker: Asker, recall_id: str) -> Replay:
@@ -859,6 +1105,28 @@ class AsyncFabric(FabricLifecycle):
         yields the content. A job then purges what lies beneath the tables and sets `purged_at` on the receipt.
         """
         return await erasure_verbs.erase(self._context, asker, subject=subject, user_id=user_id)
+
+    async def preview_erasure(self, asker: Asker, fact_id: str) -> FactErasure:
+        """Show what erasing one fact would take with it; nothing is erased.
+
+        `fact_id` is a memory or a proposal. `shared` lists the captures on which other facts rest, with those facts:
+        `erase_fact` keeps such a capture, or erases it with them. Raises `NotFound`, or `Conflict` if it was erased
+        before.
+        """
+        return await erasure_verbs.preview_erasure(self._context, asker, fact_id=fact_id)
+
+    async def erase_fact(
+        self, asker: Asker, *, fact_id: str, capture: SharedCaptures | None = None, requested_by: str | None = None
+    ) -> Erasure:
+        """Erase one fact: the texts, vectors and words of its memory, candidates and proposals. This cannot be undone.
+
+        A capture on which nothing else rests is blanked; for one that others share, `capture` says whether it is kept
+        or erased with them. Raises `Conflict` without that decision. A job then purges what lies beneath the tables and
+        sets `purged_at` on the receipt. Raises `NotFound`, and `Conflict` if it was erased before.
+        """
+        return await erasure_verbs.erase_fact(
+            self._context, asker, fact_id=fact_id, capture=capture, requested_by=requested_by
+        )
 
     async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
         """List the receipts of erasures, the latest first; `after` is the id of the last of the previous page."""
@@ -952,6 +1220,10 @@ class AsyncFabric(FabricLifecycle):
     ) -> ArchiveCheck:
         """Verify that every archive file exists and holds exactly what was archived; returns the problems."""
         return await archives_verbs.verify_archives(self._context, asker, on_progress=on_progress)
+
+    async def profiles(self, asker: Asker) -> list[Profile]:
+        """List the built-in profiles, packs by name: what each promotes at once, and what waits for whom."""
+        return await packs_verbs.list_profiles(self._context, asker)
 
     async def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
         """Compute the metrics of the tenant for the time after `since` up to `until`.

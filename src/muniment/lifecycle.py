@@ -35,12 +35,13 @@ class FabricLifecycle:
         `embedder` (MUNIMENT_EMBEDDER) turns texts into vectors, `redis_url` (MUNIMENT_REDIS_URL) is where processes
         share the working tier; both have a built-in by default. `private_webhooks` allows webhooks on addresses that
         are not on the internet, and without https; `archives` (MUNIMENT_ARCHIVES) is the folder that old captures go
-        to, `models` (MUNIMENT_MODELS) the language models that packs may name, or a file of them. `index_mb`
-        (MUNIMENT_INDEX_MB) is the memory for the index that recalls are ranked from, 256 by default; 0 turns it off. In
-        each of several `processes` of one program, tell how many there are: each uses its part of the connections and
-        of that memory, and none keeps a working tier that the others would not see. `readers` are the trained readers
-        of texts, by default those of the package muniment-models if it is installed and MUNIMENT_READERS is not `off`;
-        None is the rules alone.
+        to, `models` (MUNIMENT_MODELS, MUNIMENT_MODEL) the language models that packs may name, or a file of them.
+        `index_mb` (MUNIMENT_INDEX_MB) is the memory for the index that recalls are ranked from, 256 by default; 0
+        turns it off. In each of several `processes` of one program, tell how many there are: each uses its part of the
+        connections and of that memory, and none keeps a working tier that the others would not see. `readers` are the
+        trained readers of texts, by default those of the package muniment-models if it is installed and
+        MUNIMENT_READERS is not `off`; None is the rules alone. With `local_owner` whoever opens an embedded database is
+        taken for its one user, and what end users do through this fabric is recorded as theirs by that (MEM-5).
         """
         return cls(Settings.gather(url, **options), master_keys)
 

@@ -158,4 +158,5 @@ def _context(
         models=settings.models,
         languages=Languages(settings.readers),
         index=IndexGuard(ScopeIndexes(settings.index_bytes // settings.processes)),
+        local_owner=settings.local_owner and settings.url is None,
     )

@@ -109,6 +109,11 @@ def is_private_host(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+def is_loopback(url: str) -> bool:
+    """Whether the address names this machine."""
+    return _is_loopback(urlsplit(url).hostname or "")
+
+
 def is_secure(url: str) -> bool:
     """Whether the address is https, or http on this machine."""
     parts = urlsplit(url)

@@ -44,12 +44,17 @@ class Failure:
         return self.pause if self.pause is not None else pause * random.uniform(0.5, 1.5)  # noqa: S311  no secret
 
 
-def headers(key: str) -> dict[str, str] | None:
-    """Headers of a JSON request, with the key if there is one; None if the key has characters that no key has."""
+def headers(key: str, *, header: str | None = None) -> dict[str, str] | None:
+    """Headers of a JSON request, with the key if there is one; None if the key has characters that no key has.
+
+    The key is sent as a bearer token, or in a header of its own.
+    """
     if not re.fullmatch(r"[!-~]*", key):
         return None
     common = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "muniment"}
-    return common | ({"Authorization": f"Bearer {key}"} if key else {})
+    if not key:
+        return common
+    return common | ({header: key} if header is not None else {"Authorization": f"Bearer {key}"})
 
 
 def refusal(response: httpx2.Response, key_variable: str) -> Failure:

@@ -13,7 +13,7 @@ from muniment.home_folder import database_address, home_folder
 from muniment.language.assertion import Judge, judge
 from muniment.language.embedding import Embedder
 from muniment.language.readers import BrokenReaders, Readers, find_readers
-from muniment.pack import Pack, load_pack
+from muniment.pack import PROFILES, Pack, load_pack, profile_pack
 from muniment.webhooks.settings import WebhookSettings
 
 Clock = Callable[[], datetime]
@@ -38,6 +38,7 @@ class OpenOptions(TypedDict, total=False):
     processes: int
     index_mb: int | None
     readers: Readers | BrokenReaders | None
+    local_owner: bool
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Settings:
     index_bytes: int = DEFAULT_INDEX_MB * _MB
     # The trained readers, or why those that are installed cannot be used; None for the rules alone.
     readers: Readers | BrokenReaders | None = None
+    # Whoever opens the home is taken for its one user (MEM-5); only for an embedded database.
+    local_owner: bool = False
 
     @classmethod
     def gather(cls, url: str | None, **options: Unpack[OpenOptions]) -> "Settings":
@@ -86,6 +89,7 @@ class Settings:
             _processes(options.get("processes", 1)),
             _index_mb(options.get("index_mb")) * _MB,
             options["readers"] if "readers" in options else installed_readers(),
+            options.get("local_owner", False),
         )
 
 
@@ -122,8 +126,10 @@ def _pack(given: str | Path | Pack | None) -> Pack | None:
     if named is None or isinstance(named, Pack):
         return named
     path = Path(named)
+    if str(named) in PROFILES and not (isinstance(named, Path) and path.is_file()):
+        return profile_pack(str(named))
     if not path.is_file():
-        raise InvalidInput(f"no file {path}", field="pack")
+        raise InvalidInput(f"no file {path}, and no profile: {', '.join(PROFILES)}", field="pack")
     return load_pack(path)
 
 

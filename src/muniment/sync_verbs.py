@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 
     from muniment.fabric import (
         AsyncCaptures,
+        AsyncCodes,
         AsyncConsents,
         AsyncContradictions,
+        AsyncErasureRequests,
         AsyncKeys,
+        AsyncMe,
         AsyncMemories,
         AsyncPacks,
         AsyncQueue,
         AsyncRecalls,
         AsyncRefusals,
+        AsyncSessions,
         AsyncWebhooks,
         AsyncWork,
     )
@@ -39,15 +43,30 @@ if TYPE_CHECKING:
     from muniment.model.consent import Consent, ConsentReach, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-    from muniment.model.erasure import Erasure, NameSearch
+    from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
-    from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
+    from muniment.model.profile import Profile
+    from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
     from muniment.model.proposal import Outcome, Proposal, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
     from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
+    from muniment.model.subject import (
+        Act,
+        Decided,
+        ErasureRequest,
+        MyCapture,
+        MyConsentRequest,
+        MyExport,
+        MyMemory,
+        MyMemoryDetails,
+        MyOutcome,
+        MyProposal,
+        MyRecall,
+        OneTimeCode,
+    )
     from muniment.model.trail import Evidence, Trail
     from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
     from muniment.pack import Pack
@@ -83,9 +102,11 @@ class Queue(BlockingGroup):
         """List the proposals that wait for a person, by due time; with `closed` also those that had their final
         verdict.
 
-        They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look,
-        an `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
-        `overdue` or are not. `after` is the id of the last proposal of the previous page.
+        Open proposals that say the same in the same scope are one item (REV-11): the first of them is listed, with the
+        `count` of all; with `closed` each is listed. They can be narrowed to a `write_class`, the `tier` they would go
+        to, a `risk`, a `reason` for a person to look, an `entity` they are about, an `assignee`, a `status` (`pending`
+        or `held`, of open ones), and to those that are `overdue` or are not. `after` is the id of the last proposal of
+        the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
 
@@ -115,10 +136,12 @@ class Queue(BlockingGroup):
     ) -> Proposal:
         """Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
 
-        The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
-        `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was
-        promoted without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
-        `NotPromotable`.
+        Open proposals that say the same in the same scope are approved as one item (REV-11): the first of them that the
+        caller neither said, wrote nor edited is promoted, the others, this one perhaps among them, become its
+        duplicates. The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held`
+        or `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what
+        was promoted without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`,
+        `AlreadyDecided`, `NotPromotable`.
         """
         return self._wait(self._group.approve, asker, proposal_id, version=version, note=note, supersedes=supersedes)
 
@@ -180,13 +203,15 @@ class Queue(BlockingGroup):
     ) -> Proposal:
         """End a proposal without promotion, with a reason. The same fact is refused for as long as the pack says.
 
-        A sample that is rejected (`audits`) takes the memory it was drawn from with it, as `wrong`.
+        Open proposals that say the same in the same scope are rejected with it (REV-11); a sample that is rejected
+        (`audits`) takes the memory it was drawn from with it, as `wrong`.
         """
         return self._wait(self._group.reject, asker, proposal_id, version=version, note=note, reason=reason)
 
     def lift(self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None) -> Proposal:
-        """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not
-        rejected.
+        """Lift a rejection or an undo, so that the same fact can be proposed again.
+
+        Raises `Conflict` for what was neither rejected nor undone.
         """
         return self._wait(self._group.lift, asker, proposal_id, version=version, note=note)
 
@@ -255,6 +280,193 @@ class Consents(BlockingGroup):
         `after` is the id of the last of the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, subject=subject)
+
+
+class Me(BlockingGroup):
+    """What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen."""
+
+    _group: AsyncMe
+
+    def list(self, asker: Asker, *, limit: int = 50, after: str | None = None, live: bool = False) -> list[MyMemory]:
+        """List the memories that are held about the caller, the latest first: ended and hidden ones too, unless `live`.
+
+        `after` is the id of the last memory of the previous page. Raises `NotFound`.
+        """
+        return self._wait(self._group.list, asker, limit=limit, after=after, live=live)
+
+    def get(self, asker: Asker, memory_id: str) -> MyMemoryDetails:
+        """Show one memory and why it is held: what it came from, who decided, on which consent, how often it was
+        recalled.
+
+        Raises `NotFound` for one that is not about the caller.
+        """
+        return self._wait(self._group.get, asker, memory_id)
+
+    def pending(self, asker: Asker) -> list[MyProposal]:
+        """List the facts about the caller that wait for a decision, by due time, and which the caller may confirm."""
+        return self._wait(self._group.pending, asker)
+
+    def outcomes(self, asker: Asker, capture_ids: Sequence[str]) -> list[MyOutcome]:
+        """Show what became of captures of the caller's own: facts that are kept, those that wait and why, and refusals.
+
+        They are in the order of the ids. Raises `NotFound` for a capture that is not the caller's, or is archived.
+        """
+        return self._wait(self._group.outcomes, asker, capture_ids)
+
+    def captures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[MyCapture]:
+        """List what the caller said, and what was captured about them, the latest first. Archived captures are not
+        listed.
+
+        `after` is the id of the last capture of the previous page. Raises `NotFound`.
+        """
+        return self._wait(self._group.captures, asker, limit=limit, after=after)
+
+    def recalls(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[MyRecall]:
+        """List who recalled what in the caller's own runs, the latest first."""
+        return self._wait(self._group.recalls, asker, limit=limit, after=after)
+
+    def consents(self, asker: Asker) -> list[Consent]:
+        """List the caller's own records in the consent ledger, oldest first."""
+        return self._wait(self._group.consents, asker)
+
+    def requests(self, asker: Asker, *, closed: bool = False) -> list[MyConsentRequest]:
+        """List the questions whether something may be kept that was refused only because the caller had not
+        consented.
+        """
+        return self._wait(self._group.requests, asker, closed=closed)
+
+    def confirm(self, asker: Asker, proposal_id: str, *, code: str | None = None) -> Decided:
+        """Confirm a fact about oneself; it is promoted in the same transaction, where the pack allows it (SUB-2).
+
+        The status is `promoted`; or `duplicate` if a live memory says the same already; or `held` or `blocked` if it
+        contradicts one and the pack says so. An agent's run needs the one-time `code` that was sent to the person.
+        Raises `NotFound` for a fact that is not about the caller, `Denied` for one that takes a reviewer,
+        `AlreadyDecided`.
+        """
+        return self._wait(self._group.confirm, asker, proposal_id, code=code)
+
+    def decline(self, asker: Asker, proposal_id: str, *, code: str | None = None) -> Decided:
+        """Say that a fact about oneself is not to be kept. The same fact is refused for as long as the pack says.
+
+        Raises `NotFound`, `AlreadyDecided`, and `Denied` for what is not the caller's to decline.
+        """
+        return self._wait(self._group.decline, asker, proposal_id, code=code)
+
+    def forget(self, asker: Asker, memory_id: str, *, code: str | None = None) -> Retraction:
+        """Have one memory forgotten at once: it is retracted, and the fact is refused until the caller allows it again.
+
+        Raises `NotFound`, `Conflict` the second time, and `Denied` for a memory that is not of the caller's own runs
+        alone.
+        """
+        return self._wait(self._group.forget, asker, memory_id, code=code)
+
+    def allow_again(self, asker: Asker, memory_id: str) -> MyMemory:
+        """Let a fact that was forgotten be proposed again. Raises `NotFound`, and `Conflict` if it was not
+        forgotten.
+        """
+        return self._wait(self._group.allow_again, asker, memory_id)
+
+    def correct(
+        self, asker: Asker, memory_id: str, *, text: str | None = None, value: Any = None
+    ) -> Submission | Refusal:
+        """Say what is right instead of a memory about oneself: the right `value` of a typed fact, or a `text`.
+
+        With a text alone, a plain statement takes the place of the memory, typed or not. It is an ordinary proposal
+        with the reason `user_correction`, and replaces the memory once a reviewer approves it. Raises `NotFound`,
+        `Denied`, and `Conflict` for a memory that was retracted before.
+        """
+        return self._wait(self._group.correct, asker, memory_id, text=text, value=value)
+
+    def consent(
+        self,
+        asker: Asker,
+        *,
+        purpose: str | None = None,
+        predicates_allowed: Sequence[str] = ("*",),
+        data_classifications_allowed: Sequence[str],
+        valid_until: datetime | None = None,
+        supersedes: str | None = None,
+        evidence_refs: Sequence[str] = (),
+    ) -> Consent:
+        """Record the caller's own consent with evidence of how it was given; with `supersedes` it renews an earlier
+        one.
+
+        A consent for everything of a label answers the open consent requests for that label: their captures run again.
+        """
+        return self._wait(
+            self._group.consent,
+            asker,
+            purpose=purpose,
+            predicates_allowed=predicates_allowed,
+            data_classifications_allowed=data_classifications_allowed,
+            valid_until=valid_until,
+            supersedes=supersedes,
+            evidence_refs=evidence_refs,
+        )
+
+    def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
+        """Revoke a consent of the caller's own: its memories are hidden from the next recall on. Raises `NotFound`."""
+        return self._wait(self._group.revoke, asker, consent_id, evidence_refs=evidence_refs)
+
+    def answer(self, asker: Asker, request_id: str, answer: str, *, code: str | None = None) -> MyConsentRequest:
+        """Answer a consent request, once. `grant` records a consent for its label and has the capture run again.
+
+        `refuse` is remembered like a rejection: nobody asks about the same fact for as long. Raises `NotFound`, and
+        `Conflict` if it was answered before or has ended.
+        """
+        return self._wait(self._group.answer, asker, request_id, answer, code=code)
+
+    def export(self, asker: Asker) -> MyExport:
+        """Return everything that is held about the caller, to take along; the export is an event.
+
+        It holds memories, facts that wait, captures, consents, consent requests, recalls of their own runs and requests
+        for erasure; nothing that is sealed under the key of anybody else.
+        """
+        return self._wait(self._group.export, asker)
+
+    def forget_everything(self, asker: Asker) -> ErasureRequest:
+        """Ask that everything about the caller is erased. A privacy officer releases it, or the pack at once (SUB-3).
+
+        Raises `Conflict` while an earlier request waits.
+        """
+        return self._wait(self._group.forget_everything, asker)
+
+
+class ErasureRequests(BlockingGroup):
+    """Requests of end users that everything about them is erased; a privacy officer releases or refuses each."""
+
+    _group: AsyncErasureRequests
+
+    def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, waiting: bool = True
+    ) -> list[ErasureRequest]:
+        """List the requests of end users to be erased, the latest first; by default those that wait."""
+        return self._wait(self._group.list, asker, limit=limit, after=after, waiting=waiting)
+
+    def release(self, asker: Asker, request_id: str) -> ErasureRequest:
+        """Release a request: everything about its user is erased, as `erase` would. This cannot be undone.
+
+        Raises `NotFound`, and `Conflict` for one that was answered before.
+        """
+        return self._wait(self._group.release, asker, request_id)
+
+    def refuse(self, asker: Asker, request_id: str) -> ErasureRequest:
+        """Refuse a request, for example where the law requires that the data is kept. Raises `NotFound`, `Conflict`."""
+        return self._wait(self._group.refuse, asker, request_id)
+
+
+class Codes(BlockingGroup):
+    """One-time codes by which a person acts through an agent (SUB-5)."""
+
+    _group: AsyncCodes
+
+    def create(self, asker: Asker, user_id: str, act: Act, target: str) -> OneTimeCode:
+        """Make a one-time code by which a person confirms, declines, forgets or answers through an agent (SUB-5).
+
+        The caller sends it by a channel that the agent cannot read, such as mail or a text message. It is valid for
+        fifteen minutes, for one act on one thing, once. It says nothing about whether there is such a thing.
+        """
+        return self._wait(self._group.create, asker, user_id, act, target)
 
 
 class Contradictions(BlockingGroup):
@@ -406,6 +618,19 @@ class Refusals(BlockingGroup):
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
 
 
+class Sessions(BlockingGroup):
+    """Sessions, whose working memories end with them."""
+
+    _group: AsyncSessions
+
+    def end(self, run: RunContext, session_id: str) -> SessionEnd:
+        """End a session of the run's user for good: what is in its working tier is no longer recalled.
+
+        Ending it again changes nothing. Raises `InvalidInput` for another session than the run's own.
+        """
+        return self._wait(self._group.end, run, session_id)
+
+
 class Recalls(BlockingGroup):
     """Every recall of the tenant as recorded, without its query."""
 
@@ -482,7 +707,7 @@ class Packs(BlockingGroup):
     _group: AsyncPacks
 
     def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
-        """Register a pack, given as a path, a text or a loaded pack; registering the same pack again changes nothing.
+        """Register a pack, given as a path, a text, a profile's name or a loaded pack; the same again changes nothing.
 
         Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
         """
@@ -704,6 +929,21 @@ class Verbs(BlockingLifecycle):
         return Consents(self._portal, self._fabric.consent)
 
     @property
+    def me(self) -> Me:
+        """What end users see and do about themselves."""
+        return Me(self._portal, self._fabric.me)
+
+    @property
+    def erasure_requests(self) -> ErasureRequests:
+        """Requests of end users to be erased."""
+        return ErasureRequests(self._portal, self._fabric.erasure_requests)
+
+    @property
+    def codes(self) -> Codes:
+        """One-time codes for end users."""
+        return Codes(self._portal, self._fabric.codes)
+
+    @property
     def contradictions(self) -> Contradictions:
         """Facts that contradict each other."""
         return Contradictions(self._portal, self._fabric.contradictions)
@@ -722,6 +962,11 @@ class Verbs(BlockingLifecycle):
     def refusals(self) -> Refusals:
         """What the gates refused."""
         return Refusals(self._portal, self._fabric.refusals)
+
+    @property
+    def sessions(self) -> Sessions:
+        """The sessions of runs."""
+        return Sessions(self._portal, self._fabric.sessions)
 
     @property
     def recalls(self) -> Recalls:
@@ -768,12 +1013,21 @@ class Verbs(BlockingLifecycle):
         """
         return self._wait(self._fabric.consolidate, tenant_id, on_progress=on_progress)
 
-    def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
+    def retract(self, asker: Asker, memory_id: str, *, reason: StatedReason) -> Retraction:
         """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
         A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
         """
         return self._wait(self._fabric.retract, asker, memory_id, reason=reason)
+
+    def undo(self, asker: Asker, memory_id: str, *, note: str | None = None) -> Undone:
+        """Undo what policy promoted, and promote again what it had superseded.
+
+        It is retracted with the reason `undone`, and then refused like a rejected fact until that is lifted. What
+        cannot come back at once waits for a person. Raises `NotFound`; `Conflict` if a person approved it, if it was
+        retracted, or if the pack's term is over.
+        """
+        return self._wait(self._fabric.undo, asker, memory_id, note=note)
 
     def reindex(self, tenant_id: str, *, on_progress: Callable[[int], None] | None = None) -> Reindexed:
         """Add the words and vectors that a tenant's memories lack, for example after a change of embedder.
@@ -808,6 +1062,7 @@ class Verbs(BlockingLifecycle):
         memory_id: str,
         recall_id: str | None = None,
         as_of: int | datetime | None = None,
+        valid_at: datetime | None = None,
         run: RunContext | None = None,
     ) -> Explanation:
         """Explain why a memory was visible, or which filters hid it: in a recorded recall, at a past moment, or now.
@@ -815,7 +1070,15 @@ class Verbs(BlockingLifecycle):
         A run asks about what it sees itself and about its own recalls; a reviewer or auditor about any recall, or any
         `run`. Raises `NotFound` for what the caller may not know of, exactly as for what does not exist.
         """
-        return self._wait(self._fabric.explain, asker, memory_id=memory_id, recall_id=recall_id, as_of=as_of, run=run)
+        return self._wait(
+            self._fabric.explain,
+            asker,
+            memory_id=memory_id,
+            recall_id=recall_id,
+            as_of=as_of,
+            valid_at=valid_at,
+            run=run,
+        )
 
     def replay(self, asker: Asker, recall_id: str) -> Replay:
         """Run a recorded recall again as of its time; returns whether the result is the same, and if not, why."""
@@ -855,6 +1118,26 @@ class Verbs(BlockingLifecycle):
         yields the content. A job then purges what lies beneath the tables and sets `purged_at` on the receipt.
         """
         return self._wait(self._fabric.erase, asker, subject=subject, user_id=user_id)
+
+    def preview_erasure(self, asker: Asker, fact_id: str) -> FactErasure:
+        """Show what erasing one fact would take with it; nothing is erased.
+
+        `fact_id` is a memory or a proposal. `shared` lists the captures on which other facts rest, with those facts:
+        `erase_fact` keeps such a capture, or erases it with them. Raises `NotFound`, or `Conflict` if it was erased
+        before.
+        """
+        return self._wait(self._fabric.preview_erasure, asker, fact_id)
+
+    def erase_fact(
+        self, asker: Asker, *, fact_id: str, capture: SharedCaptures | None = None, requested_by: str | None = None
+    ) -> Erasure:
+        """Erase one fact: the texts, vectors and words of its memory, candidates and proposals. This cannot be undone.
+
+        A capture on which nothing else rests is blanked; for one that others share, `capture` says whether it is kept
+        or erased with them. Raises `Conflict` without that decision. A job then purges what lies beneath the tables and
+        sets `purged_at` on the receipt. Raises `NotFound`, and `Conflict` if it was erased before.
+        """
+        return self._wait(self._fabric.erase_fact, asker, fact_id=fact_id, capture=capture, requested_by=requested_by)
 
     def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
         """List the receipts of erasures, the latest first; `after` is the id of the last of the previous page."""
@@ -940,6 +1223,10 @@ class Verbs(BlockingLifecycle):
     def verify_archives(self, asker: Asker, *, on_progress: Callable[[int, int], None] | None = None) -> ArchiveCheck:
         """Verify that every archive file exists and holds exactly what was archived; returns the problems."""
         return self._wait(self._fabric.verify_archives, asker, on_progress=on_progress)
+
+    def profiles(self, asker: Asker) -> list[Profile]:
+        """List the built-in profiles, packs by name: what each promotes at once, and what waits for whom."""
+        return self._wait(self._fabric.profiles, asker)
 
     def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
         """Compute the metrics of the tenant for the time after `since` up to `until`.

@@ -31,6 +31,8 @@ NOT_WRITE_VERBS = {
     *("queue.evidence", "queue.counts", "queue.check", "queue.preview", "queue.attend", "contradictions.get"),
     *("memories.list", "memories.changes", "memories.moments", "memories.graph"),
     *("recalls.list", "recalls.get", "consent.reach", "captures.list", "captures.get", "refusals.list", "search_texts"),
+    # What ends stays ended; a fact is looked for before it is erased, and one that is gone is a conflict.
+    *("profiles", "preview_erasure", "sessions.end", "erase_fact"),
 }
 WRITE_VERBS = sorted(CALLS.keys() - NOT_WRITE_VERBS)
 

@@ -19,6 +19,7 @@ TABLE: dict[Right, set[Role]] = {
     "capture": {"agent", "correction_writer"},
     "propose": {"agent", "correction_writer"},
     "recall": {"agent"},
+    "end_session": {"agent"},
     "correct": {"correction_writer"},
     "read_queue": {"reviewer", "auditor"},
     "read_captures": {"reviewer", "auditor"},
@@ -40,6 +41,9 @@ TABLE: dict[Right, set[Role]] = {
     "work": {"admin"},
     "backtest": {"admin", "auditor", "reviewer"},
     "read_work": {"admin", "auditor", "reviewer"},
+    "me": {"subject"},
+    "me_by_code": {"agent"},
+    "codes": {"admin"},
 }
 READING: set[Right] = {
     "read_queue",
@@ -68,7 +72,7 @@ def test_every_verb_has_its_line_in_the_table() -> None:
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_person_with_one_role_may_exactly_what_the_table_says(verb: Right, role: Role) -> None:
-    decision = may(person(role), verb)
+    decision = may(person(role, kind="end_user" if verb == "me" else "operator"), verb)
     assert decision.passed == (role in TABLE[verb])
     code = decision.reasons[0].code
     assert code == ("role" if decision.passed else "role_missing")
@@ -125,9 +129,16 @@ def test_a_run_is_an_agent_whatever_role_it_names(role: Role) -> None:
     run = RunContext(tenant_id="t", run_id="r", agent_id="bot", role=role, roles={role})
     assert (run.principal.id, run.principal.kind, run.principal.roles) == ("bot", "agent", {"agent"})
     allowed = {verb for verb in VERBS if may(run.principal, verb).passed}
-    assert allowed == {"capture", "propose", "recall"}
+    assert allowed == {"capture", "propose", "recall", "end_session", "me_by_code"}
 
 
 @pytest.mark.rule("AUD-3")
 def test_a_refusal_says_which_role_it_would_have_taken() -> None:
     assert may(person("admin"), "read_queue").reasons[0].detail == "auditor or reviewer"
+
+
+@pytest.mark.rule("SUB-1", "SUB-5")
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_an_end_user_is_a_subject_and_no_agent_makes_codes(kind: Source) -> None:
+    assert may(person(*ROLES, kind=kind), "me").passed == (kind == "end_user")
+    assert may(person(*ROLES, kind=kind), "codes").passed == (kind in ("operator", "system"))

@@ -26,6 +26,7 @@ class Server(BaseHTTPRequestHandler):
     asked: ClassVar[list[dict[str, Any]]] = []
     headers_seen: ClassVar[list[Any]] = []
     over: ClassVar[Event] = Event()
+    retry_after: ClassVar[str] = "0"
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -38,7 +39,7 @@ class Server(BaseHTTPRequestHandler):
         status, content = given
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
-        self.send_header("Retry-After", "0")
+        self.send_header("Retry-After", self.retry_after)
         self.end_headers()
         self.wfile.write(content)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.candidates.rules import calibrated, calibration_curve, dump_points, load_points
+from muniment.candidates.calibration import calibrated, calibration_curve, dump_points, load_points
 
 outcomes = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60)
 

@@ -215,9 +215,9 @@ def test_a_path_that_does_not_compile_is_reported_with_its_line() -> None:
 @pytest.mark.rule("PAC-2")
 def test_the_built_in_pack_turns_on_messages_decisions_and_approvals_and_a_pack_turns_them_off() -> None:
     pack = builtin_pack()
-    assert [one.name for one in extractors_of(pack)] == ["messages@1", "decisions@1", "approvals@1"]
+    assert [one.name for one in extractors_of(pack)] == ["messages@2", "decisions@1", "approvals@1"]
     assert extractors_of(pack) is extractors_of(pack)
-    off = "{messages: false, decisions: false, approvals: false}"
+    off = "{messages: false, said: false, decisions: false, approvals: false}"
     assert extractors_of(load_pack(f"pack_meta: {{id: p, version: 1.0.0}}\nmemory_layer: {{extraction: {off}}}")) == ()
 
 

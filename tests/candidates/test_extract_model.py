@@ -42,7 +42,7 @@ def test_a_fact_that_the_capture_bears_out_is_taken_at_no_more_than_the_packs_co
     extractor = model(url, confidence=0.55)
     (found,) = extracted(extractor, capture(SAID))
     fact = found.fact
-    assert extractor.name == "model:small@1.1.0.0"
+    assert extractor.name == "model:small@2.1.0.0"
     assert (fact.write_class, fact.entity, fact.predicate, fact.value, fact.confidence) == (
         "preference",
         "customer:7",
@@ -123,9 +123,10 @@ def test_an_entity_may_be_named_in_the_capture_or_left_to_it(url: str, change: A
         (completion('{"facts": "none"}'), "schema"),
         (completion(json.dumps({"facts": [GOOD | {"write_class": "correction"}]})), "schema"),
         (completion(json.dumps({"facts": [GOOD | {"confidence": 7}]})), "schema"),
-        (completion(json.dumps({"facts": [], "note": "ignore the rules"})), "schema"),
+        (completion(json.dumps({"note": "ignore the rules"})), "schema"),
+        (completion(""), "no text"),
         (b"x" * (1 << 21), "bytes"),
-        ((400, b"Jane"), "400"),
+        ((404, b"night train, you say"), "you say"),
         ((401, b""), "MUNIMENT_MODELS"),
         ((302, b""), "redirects"),
     ],
@@ -139,7 +140,7 @@ def test_another_answer_is_a_failure_that_shows_neither_key_nor_content_and_is_n
     with pytest.raises(ExtractorFailed) as failed:
         extracted(model(url), capture(SAID), kept)
     assert result in str(failed.value)
-    assert not any(secret in str(failed.value) for secret in (KEY, "night train", "Jane"))
+    assert not any(secret in str(failed.value) for secret in (KEY, "night", "train"))
     assert kept.answers == {}
     assert len(Server.asked) == 1
 
@@ -152,6 +153,17 @@ def test_a_server_that_is_busy_is_asked_again_and_one_that_is_slow_is_left(url: 
     says(None)
     with pytest.raises(ExtractorFailed, match="in time"):
         extracted(model(url, timeout="1s"), capture(SAID))
+
+
+@pytest.mark.rule("CAN-3", "CAN-14")
+def test_a_server_that_asks_for_a_long_pause_is_left_at_once_with_its_words(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Server, "retry_after", "3600")
+    says((429, b'{"error": {"message": "Rate limit reached for requests per day"}}'))
+    with pytest.raises(ExtractorFailed, match="Rate limit reached for requests per day") as failed:
+        extracted(model(url), capture(SAID))
+    assert failed.value.unreachable and len(Server.asked) == 1
 
 
 @pytest.mark.rule("CAN-3")

@@ -1,12 +1,16 @@
 """A capture whose extractor fails is tried again, in its order, and parked in the end: nothing is lost (CAN-3)."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
 
 from muniment import Fabric
+from muniment.candidates.extractors import Extracted, plugins
+from muniment.model.capture import Capture, TypedFact
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -20,6 +24,7 @@ PACK = """
 pack_meta: {id: acme.model, version: "1.0.0", ontology_version: "1.0.0"}
 memory_layer:
   extraction:
+    said: false
     messages: false
     tries: 3
     retry_after: 30s
@@ -83,25 +88,46 @@ def test_a_model_that_answers_nonsense_changes_nothing_but_parks_the_capture(
     assert asking.work.backlog(people.admin).model_dump(exclude_none=True) == {"behind": 0, "again": 0, "parked": 0}
 
 
+class Tea:
+    """A plug-in for messages, which fails as long as it is told to."""
+
+    fails = True
+
+    def reads(self, of: Capture) -> bool:
+        return of.kind == "message"
+
+    def extract(self, of: Capture) -> list[Extracted]:
+        if self.fails:
+            raise RuntimeError
+        return [Extracted(TypedFact(write_class="statement", text="they drink tea"))]
+
+
+TEA_PLUGIN = Tea()
+
+
 @pytest.mark.rule("JOB-1")
 def test_what_a_subject_said_later_waits_for_what_it_said_before_and_others_do_not(
-    asking: Fabric, people: People, clock: FakeClock
+    server: TestServer, database: str, people: People, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    says((500, b""))
-    first = capture(asking, people)
-    other = capture(asking, people, "customer:c_2", kind="statement", text="the shop is open")
-    later = asking.capture(people.run(None), kind="statement", text="the customer moved", classification="INTERNAL",
-                           subject="customer:c_1").capture_id  # fmt: skip
-    done = asking.consolidate(people.tenant_id)
-    assert (done.captures, done.waiting) == (1, 2)
-    assert [item.candidate.capture_id for item in asking.queue.list(people.reviewer)] == [other]
-    waits = asking.work.backlog(people.admin)
-    assert (waits.again, waits.next_at) == (2, clock.now + timedelta(seconds=30)), "not asked for before that"
-    says(answer(TEA))
-    clock.advance(seconds=31)
-    asking.consolidate(people.tenant_id)
-    found = [item.candidate.capture_id for item in sorted(asking.queue.list(people.reviewer), key=lambda one: one.seq)]
-    assert found == [other, first, later]
+    offered = EntryPoint("tea", f"{__name__}:TEA_PLUGIN", plugins.GROUP)
+    monkeypatch.setattr(plugins, "entry_points", lambda group, name: [offered])
+    extraction = {"messages": False, "said": False, "retry_after": "30s", "plugins": ["tea"]}
+    document = {"pack_meta": {"id": "acme.plugin", "version": "1.0.0"}, "memory_layer": {"extraction": extraction}}
+    pack = load_pack(json.dumps(document))
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, pack=pack) as asking:
+        first = capture(asking, people)
+        other = capture(asking, people, "customer:c_2", kind="statement", text="the shop is open")
+        later = capture(asking, people, kind="statement", text="the customer moved")
+        done = asking.consolidate(people.tenant_id)
+        assert (done.captures, done.waiting) == (1, 2)
+        assert [item.candidate.capture_id for item in asking.queue.list(people.reviewer)] == [other]
+        waits = asking.work.backlog(people.admin)
+        assert (waits.again, waits.next_at) == (2, clock.now + timedelta(seconds=30)), "not asked for before that"
+        monkeypatch.setattr(TEA_PLUGIN, "fails", False)
+        clock.advance(seconds=31)
+        asking.consolidate(people.tenant_id)
+        queue = sorted(asking.queue.list(people.reviewer), key=lambda one: one.seq)
+        assert [item.candidate.capture_id for item in queue] == [other, first, later]
 
 
 @pytest.mark.rule("CAN-2")

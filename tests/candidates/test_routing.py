@@ -84,7 +84,7 @@ def pack_with(**layer: Any) -> Pack:
 def test_the_default_tier_is_that_of_the_first_rule_that_fits(
     source: Source, write_class: WriteClass, fields: dict[str, Any], tier: Tier
 ) -> None:
-    assert tier_for(candidate(source, write_class, **fields), builtin_pack()) == tier
+    assert tier_for(candidate(source, write_class, **fields), "statement", builtin_pack()) == tier
 
 
 @pytest.mark.rule("REV-2")
@@ -98,10 +98,19 @@ def test_a_pack_routes_by_its_own_table_all_conditions_of_a_rule_together() -> N
             ]
         }
     )
-    assert tier_for(candidate("system", "statement", label="PII"), pack) == "durable"
-    assert tier_for(candidate("agent", "statement", label="PII"), pack) == "semantic"
-    assert tier_for(candidate("system", "preference", label="PII"), pack) == "semantic"
-    assert tier_for(candidate("operator", "correction"), pack) == "episodic"
+    assert tier_for(candidate("system", "statement", label="PII"), "statement", pack) == "durable"
+    assert tier_for(candidate("agent", "statement", label="PII"), "statement", pack) == "semantic"
+    assert tier_for(candidate("system", "preference", label="PII"), "statement", pack) == "semantic"
+    assert tier_for(candidate("operator", "correction"), "statement", pack) == "episodic"
+
+
+@pytest.mark.rule("TIR-6", "REV-2")
+def test_a_rule_can_look_at_the_kind_of_the_capture_and_the_working_tier_needs_a_session() -> None:
+    rules = [{"when": {"kind": "tool_result"}, "tier": "working"}, {"tier": "semantic"}]
+    pack = pack_with(memory_policy={"tier_routing": rules})
+    assert tier_for(candidate(session="s"), "tool_result", pack) == "working"
+    assert tier_for(candidate(session="s"), "statement", pack) == "semantic"
+    assert tier_for(candidate(), "tool_result", pack) == "semantic"
 
 
 @pytest.mark.rule("REV-2")

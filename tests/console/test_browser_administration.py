@@ -53,7 +53,7 @@ def test_a_person_is_erased_only_once_their_id_was_typed(
     window = open_window(people.officer)
     page = window.go("erasures")
     page.get_by_label("Subject").fill(SUBJECT)
-    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("region", name="Erase a person").get_by_role("button", name="Continue").click()
     erase = page.get_by_role("button", name="Erase permanently")
     expect(page.get_by_text("This cannot be undone.")).to_be_visible()
     expect(erase).to_be_disabled()

@@ -9,6 +9,9 @@ import pytest
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.interfaces.http import RunningServer
+from tests.pack_activation import put_in_force
+from tests.packs.profile_packs import CRM_IS_PROVEN, made_of
+from tests.packs.test_profiles import look_up
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 SUBJECT = "customer:cust_1"
@@ -124,6 +127,19 @@ def test_one_memory_shows_its_whole_life(reviewer: Browser, http_server: Running
     assert "tool:crm.lookup:tc_1" in said
     assert "Approved by boris" in said
     assert 'data-state="superseded"' in page
+
+
+@pytest.mark.rule("PRO-8")
+def test_an_undone_memory_says_who_undid_it_and_its_proposal_offers_to_lift_that(
+    reviewer: Browser, http_server: RunningServer, people: People
+) -> None:
+    put_in_force(http_server.local, people.tenant_id, made_of("assisted", proven=(CRM_IS_PROVEN,)))
+    (memory_id,) = look_up(http_server.local, people, run=people.run(), channel="email")
+    http_server.local.undo(people.reviewer, memory_id, note="not so")
+    said = words(reviewer.get(f"memory/{memory_id}"))
+    assert "Promotion undone by boris" in said and "duplicate of" not in said
+    proposal = reviewer.get(f"queue/{http_server.local.get(people.reviewer, memory_id).proposal_id}")
+    assert "undid its promotion" in words(proposal) and "Lift the rejection" in words(proposal)
 
 
 def test_what_was_erased_shows_its_provenance_and_nothing_else(

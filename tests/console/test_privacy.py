@@ -1,6 +1,6 @@
 """Consent and erasure in the console: the ledger, granting, renewing, revoking, forgetting."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -173,3 +173,28 @@ def test_an_officer_searches_for_a_name_and_takes_a_memory_away(
     gone = officer.post("erasures/memory", memory_id=memory_id)
     assert (gone.status_code, memory_id in gone.text) == (200, True)
     assert http_server.local.get(people.auditor, memory_id).tombstoned_at is not None
+
+
+@pytest.mark.rule("ERA-8")
+def test_an_officer_sees_what_erasing_one_fact_takes_and_erases_it(
+    officer: Browser, auditor: Browser, http_server: RunningServer, people: People
+) -> None:
+    memory_id = promoted(http_server.local, people, f"a violet giraffe {HOSTILE}", predicate="keeps")
+    assert "erasures/fact" not in auditor.get("erasures")
+    auditor.get("erasures/fact", 403, fact_id=memory_id)
+    shown = officer.get("erasures/fact", fact_id=memory_id)
+    assert ("violet giraffe" in shown, "<script>alert" in shown, "data-shared" in shown) == (True, False, False)
+    assert "no such memory or proposal" in officer.get("erasures/fact", 400, fact_id="pm_none")
+    officer.post("erasures/fact", fact_id=memory_id)
+    (receipt,) = http_server.local.erasures(people.officer)
+    assert (receipt.fact_id, receipt.memories) == (memory_id, 1)
+    assert memory_id in officer.get("erasures", done=receipt.erasure_id)
+    assert "was erased before" in officer.post("erasures/fact", fact_id=memory_id).text
+
+
+@pytest.mark.rule("REC-14")
+def test_a_memory_is_shown_with_when_it_holds(reviewer: Browser, http_server: RunningServer, people: People) -> None:
+    end = datetime(2126, 6, 1, tzinfo=UTC)
+    memory_id = promoted(http_server.local, people, "email", predicate="channel", valid_until=end)
+    assert "until June 2126" in words(reviewer.get(f"memory/{memory_id}"))
+    assert "until June 2126" in words(reviewer.get("memory"))

@@ -85,6 +85,21 @@ def test_a_long_queue_comes_in_pages_under_the_same_filters(
     assert 'rel="next"' not in following
 
 
+@pytest.mark.rule("REV-11", "REV-12")
+def test_those_that_say_the_same_are_one_row_and_opposites_are_marked(
+    http_server: RunningServer, reviewer: Browser, people: People
+) -> None:
+    first, second = (waiting(http_server, people) for _ in range(2))
+    other = waiting(http_server, people, "phone")
+    listed = reviewer.get("queue")
+    assert rows(listed) == [first, other]
+    assert "2 proposals" in words(listed)
+    assert "contradicts 2 in the queue" in words(listed)
+    for page, linked in ((first, (second, other)), (other, (first, second))):
+        shown = reviewer.get(f"queue/{page}")
+        assert all(f'href="/console/queue/{one}"' in shown for one in linked)
+
+
 def test_a_filter_that_makes_no_sense_is_reported_beside_it_and_kept(reviewer: Browser) -> None:
     page = reviewer.get("queue", 422, entity="no such form")
     assert 'role="alert"' in page

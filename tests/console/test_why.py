@@ -30,7 +30,7 @@ def test_a_recall_is_explained_filter_by_filter(browser: Browser, http_server: R
     seen = http_server.local.recall(people.run()).recall_id
     unseen = http_server.local.recall(people.run("cust_2", classification_allowed={"PUBLIC"})).recall_id
     page = browser.get("why", memory_id=memory_id, recall_id=seen)
-    assert len(verdicts(page)) == 12
+    assert len(verdicts(page)) == 14
     assert all(verdicts(page).values())
     assert "The recall returned it" in page
     assert 'data-visibility="visible"' in page
@@ -87,7 +87,7 @@ def test_a_recall_is_picked_from_the_latest_by_user_run_or_memory(
     made: list[str] = []
     for run in (people.run(run_id="r1"), people.run("cust_2", run_id="<b>r2</b>")):
         http_server.clock.advance(seconds=1)
-        made.insert(0, http_server.local.recall(run, "the secret question").recall_id)
+        made.insert(0, http_server.local.recall(run, "the secret question about customer:cust_1").recall_id)
     page = browser.get("why/recalls")
     assert recalls_on(page) == made
     assert "<b>r2" not in page
@@ -109,7 +109,7 @@ def test_a_recall_shows_what_it_returned_and_what_of_it_holds(
     gone = promoted(
         http_server.local, people, "Ring 1", predicate="lives_at", subject="customer:cust_1", classification="PII"
     )
-    recall = http_server.local.recall(people.run(), "the secret question").recall_id
+    recall = http_server.local.recall(people.run(), "the secret question about customer:cust_1").recall_id
     http_server.local.consent.revoke(people.officer, consent.consent_id)
     page = browser.get(f"why/recalls/{recall}")
     seen = dict(re.findall(r'data-memory="(\w+)" data-visibility="(\w+)"', page))

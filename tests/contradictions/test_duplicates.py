@@ -44,7 +44,7 @@ def test_the_same_value_on_the_same_key_is_a_duplicate_and_never_promoted(
 
 @pytest.mark.rule("REV-7", "PRO-1")
 def test_what_became_a_duplicate_while_it_waited_is_found_at_the_approval(fabric: Fabric, people: People) -> None:
-    one, other = (proposed(fabric, people.run(), **FACT) for _ in range(2))
+    one, other = (proposed(fabric, people.run(user), **FACT) for user in (None, "cust_1"))
     memory = fabric.queue.approve(people.reviewer, one.proposal_id).memory_id
     done = fabric.queue.approve(people.reviewer, other.proposal_id)
     assert (done.status, done.duplicate_check, done.memory_id) == ("duplicate", memory, None)
@@ -74,7 +74,7 @@ def test_a_fact_consented_to_anew_is_no_duplicate_of_one_whose_consent_ended(fab
 
 @pytest.mark.rule("REV-7", "PRO-1")
 def test_a_duplicate_is_not_promoted_for_being_said_to_supersede_another(fabric: Fabric, people: People) -> None:
-    one, other = (proposed(fabric, people.run(), **FACT).proposal_id for _ in range(2))
+    one, other = (proposed(fabric, people.run(user), **FACT).proposal_id for user in (None, "cust_1"))
     unrelated = promoted(fabric, people, "blue", predicate="favourite_colour")
     original = fabric.queue.approve(people.reviewer, one).memory_id
     done = fabric.queue.approve(people.reviewer, other, supersedes=unrelated)

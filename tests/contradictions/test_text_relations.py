@@ -199,7 +199,9 @@ def test_an_open_conflict_of_texts_is_recalled_as_one_set(fabric: Fabric, people
 def test_a_text_that_became_a_duplicate_or_a_contradiction_while_it_waited_is_found_at_its_approval(
     fabric: Fabric, people: People
 ) -> None:
-    waiting, again, against = (said(fabric, people, text) for text in (DAYS_30, DAYS_30, DAYS_14))
+    waiting, again, against = (
+        said(fabric, people, text, user) for text, user in ((DAYS_30, None), (DAYS_30, "cust_1"), (DAYS_14, "cust_1"))
+    )
     first = fabric.queue.approve(people.reviewer, waiting.proposal_id).memory_id
     assert fabric.queue.approve(people.reviewer, again.proposal_id).duplicate_check == first
     fabric.queue.approve(people.reviewer, against.proposal_id)

@@ -1,20 +1,17 @@
 """The trained judge of pairs at the gate: what it reads, what it alone may do, and what a person decides (CTR-2)."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from muniment import Fabric, load_pack
+from muniment import Fabric
 from muniment.language.readers import PairScores, Readers
 from muniment.model.proposal import Proposal
-from muniment.testing import FakeClock, People, TestServer
-from muniment.testing.database import MASTER_KEYS
-from tests.conftest import HEAD
+from muniment.testing import FakeClock, People
+from tests.conftest import ReadingOpener
 from tests.language.tiny_readers import tiny_readers
-from tests.pack_activation import put_in_force
 from tests.promotion.proven_source import PROOFS, capture, prove
 from tests.stories import event_data, promoted, proposed
 
@@ -24,25 +21,10 @@ CONTRADICTS = {"weekly": 10.0, "monthly": 10.0, "perhaps": -4.1, "[CLS]": -14.7}
 SAME = {"refund": 9.0, "[CLS]": -5.0}
 TEXT: dict[str, Any] = {"write_class": "statement", "classification": "INTERNAL", "confidence": 0.6}
 
-Opened = Callable[..., AbstractContextManager[Fabric]]
-
 
 @pytest.fixture
 def readers(tmp_path: Path) -> Readers:
     return tiny_readers(tmp_path / "weights", contradicts=CONTRADICTS, entails=SAME)
-
-
-@pytest.fixture
-def judging(server: TestServer, database: str, clock: FakeClock, people: People, readers: Readers) -> Opened:
-    @contextmanager
-    def opened(pack: str = "") -> Generator[Fabric]:
-        loaded = load_pack(HEAD + pack)
-        place = server.url(database)
-        with Fabric.open(place, pack=loaded, clock=clock, master_keys=MASTER_KEYS, readers=readers) as fabric:
-            put_in_force(fabric, people.tenant_id, loaded)
-            yield fabric
-
-    return opened
 
 
 def remembered(fabric: Fabric, people: People, text: str, **fields: Any) -> str:
@@ -58,9 +40,9 @@ def propose(fabric: Fabric, people: People, text: str, **fields: Any) -> Proposa
 
 @pytest.mark.rule("CTR-2", "CTR-3")
 def test_what_only_the_judge_finds_opens_a_contradiction_with_its_score_and_waits_for_a_person(
-    judging: Opened, people: People, readers: Readers
+    reading: ReadingOpener, people: People, readers: Readers
 ) -> None:
-    with judging() as fabric:
+    with reading() as fabric:
         old = remembered(fabric, people, "The staff newsletter goes out weekly.")
         new = propose(fabric, people, "We send our staff newsletter monthly.")
         assert new.contradiction_check.contradicted == (old,)
@@ -79,18 +61,18 @@ def test_without_the_judge_the_rules_do_not_find_it(fabric: Fabric, people: Peop
 
 @pytest.mark.rule("CTR-2", "REV-9")
 def test_the_judge_reads_neighbours_below_the_threshold_down_to_the_packs_similarity(
-    judging: Opened, people: People
+    reading: ReadingOpener, people: People
 ) -> None:
     far = ("Invoices for the Munich office are printed weekly.", "In Munich they sort out billing monthly.")
-    with judging() as fabric:
+    with reading() as fabric:
         old = remembered(fabric, people, far[0])
         assert propose(fabric, people, far[1]).contradiction_check.contradicted == (old,)
 
 
 @pytest.mark.rule("CTR-2")
-def test_nothing_below_the_packs_similarity_is_read(judging: Opened, people: People) -> None:
+def test_nothing_below_the_packs_similarity_is_read(reading: ReadingOpener, people: People) -> None:
     far = ("Invoices for the Munich office are printed weekly.", "In Munich they sort out billing monthly.")
-    with judging("memory_layer: {contradiction: {judge: {similarity: 0.6}}}\n") as fabric:
+    with reading("memory_layer: {contradiction: {judge: {similarity: 0.6}}}\n") as fabric:
         remembered(fabric, people, far[0])
         assert propose(fabric, people, far[1]).contradiction_check.contradicted == ()
 
@@ -104,32 +86,34 @@ def test_nothing_below_the_packs_similarity_is_read(judging: Opened, people: Peo
         "Globex sends its staff newsletter monthly.",
     ],
 )
-def test_questions_greetings_and_other_subjects_are_not_read(judging: Opened, people: People, other: str) -> None:
-    with judging() as fabric:
+def test_questions_greetings_and_other_subjects_are_not_read(
+    reading: ReadingOpener, people: People, other: str
+) -> None:
+    with reading() as fabric:
         remembered(fabric, people, "Initech sends its staff newsletter weekly.")
         assert propose(fabric, people, other).contradiction_check.contradicted == ()
 
 
 @pytest.mark.rule("CTR-2")
-def test_long_texts_that_share_hardly_a_word_are_not_read(judging: Opened, people: People) -> None:
+def test_long_texts_that_share_hardly_a_word_are_not_read(reading: ReadingOpener, people: People) -> None:
     one = "The weekly paintings of my kids at the beach had such kind words from all our friends that we framed them."
     other = "My charity race with friends from work went well, and the monthly training in the hills is going on."
-    with judging() as fabric:
+    with reading() as fabric:
         remembered(fabric, people, one)
         assert propose(fabric, people, other).contradiction_check.contradicted == ()
 
 
 @pytest.mark.rule("CTR-2")
-def test_texts_about_two_subjects_are_not_read(judging: Opened, people: People) -> None:
-    with judging() as fabric:
+def test_texts_about_two_subjects_are_not_read(reading: ReadingOpener, people: People) -> None:
+    with reading() as fabric:
         remembered(fabric, people, "The newsletter is wanted weekly.", subject="customer:c_1")
         new = propose(fabric, people, "The newsletter is wanted monthly.", subject="customer:c_2")
         assert new.contradiction_check.contradicted == ()
 
 
 @pytest.mark.rule("CAN-15", "CTR-2")
-def test_a_score_within_the_margin_asks_a_person_and_opens_nothing(judging: Opened, people: People) -> None:
-    with judging() as fabric:
+def test_a_score_within_the_margin_asks_a_person_and_opens_nothing(reading: ReadingOpener, people: People) -> None:
+    with reading() as fabric:
         remembered(fabric, people, "The staff newsletter goes out weekly.")
         new = propose(fabric, people, "We send our staff newsletter perhaps monthly.")
         assert "near_threshold" in new.human_reasons
@@ -145,8 +129,8 @@ memory_layer:
 
 
 @pytest.mark.rule("CTR-4")
-def test_the_judge_alone_never_replaces_a_memory(judging: Opened, people: People, clock: FakeClock) -> None:
-    with judging(AUTO_RESOLVE) as fabric:
+def test_the_judge_alone_never_replaces_a_memory(reading: ReadingOpener, people: People, clock: FakeClock) -> None:
+    with reading(AUTO_RESOLVE) as fabric:
         old = remembered(fabric, people, "The staff newsletter goes out weekly.")
         clock.advance(hours=1)
         remembered(fabric, people, "We send our staff newsletter monthly.", confidence=0.7)
@@ -156,10 +140,10 @@ def test_the_judge_alone_never_replaces_a_memory(judging: Opened, people: People
 
 @pytest.mark.rule("CTR-4")
 def test_a_pack_that_trusts_the_judge_lets_its_rules_settle_what_the_judge_finds(
-    judging: Opened, people: People, clock: FakeClock
+    reading: ReadingOpener, people: People, clock: FakeClock
 ) -> None:
     pack = AUTO_RESOLVE + "  contradiction: {judge: {trusted: true}}\n"
-    with judging(pack) as fabric:
+    with reading(pack) as fabric:
         remembered(fabric, people, "The staff newsletter goes out weekly.")
         clock.advance(hours=1)
         remembered(fabric, people, "We send our staff newsletter monthly.", confidence=0.7)
@@ -168,8 +152,8 @@ def test_a_pack_that_trusts_the_judge_lets_its_rules_settle_what_the_judge_finds
 
 
 @pytest.mark.rule("REV-7")
-def test_a_duplicate_needs_the_judge_the_vectors_and_the_words(judging: Opened, people: People) -> None:
-    with judging() as fabric:
+def test_a_duplicate_needs_the_judge_the_vectors_and_the_words(reading: ReadingOpener, people: People) -> None:
+    with reading() as fabric:
         old = remembered(fabric, people, "A refund for damaged goods is paid out by the Berlin office.")
         near = propose(fabric, people, "The Berlin office pays out the refund for goods that got damaged.")
         assert (near.contradiction_check.verdict, near.contradiction_check.existing) == ("duplicate", old)
@@ -180,8 +164,8 @@ def test_a_duplicate_needs_the_judge_the_vectors_and_the_words(judging: Opened, 
 
 
 @pytest.mark.rule("CTR-2", "PRO-1")
-def test_what_arose_while_a_proposal_waited_is_judged_at_the_approval(judging: Opened, people: People) -> None:
-    with judging() as fabric:
+def test_what_arose_while_a_proposal_waited_is_judged_at_the_approval(reading: ReadingOpener, people: People) -> None:
+    with reading() as fabric:
         one, other = (
             propose(fabric, people, text)
             for text in ("The staff newsletter goes out weekly.", "We send our staff newsletter monthly.")
@@ -193,9 +177,9 @@ def test_what_arose_while_a_proposal_waited_is_judged_at_the_approval(judging: O
 
 
 @pytest.mark.rule("CTR-2", "REV-9")
-def test_a_batch_is_judged_as_single_proposals_are(judging: Opened, people: People) -> None:
+def test_a_batch_is_judged_as_single_proposals_are(reading: ReadingOpener, people: People) -> None:
     said = [f"We send the staff newsletter of branch {number} monthly." for number in range(12)]
-    with judging() as fabric:
+    with reading() as fabric:
         old = remembered(fabric, people, "The staff newsletter goes out weekly.")
         for text in said:
             fabric.capture(people.run(None), kind="statement", text=text, classification="INTERNAL")
@@ -243,9 +227,9 @@ def stated(fabric: Fabric, people: People, user_id: str, *batches: Sequence[str]
 @pytest.mark.rule("CTR-2", "PRO-7", "REV-9")
 @pytest.mark.parametrize("said", [FAR, (*OTHERS, *FAR), (FAR[0], *OTHERS, FAR[1]), UNSURE, OTHERS])
 def test_in_one_batch_statements_are_judged_beside_each_other_as_if_they_had_come_one_by_one(
-    judging: Opened, people: People, said: tuple[str, ...]
+    reading: ReadingOpener, people: People, said: tuple[str, ...]
 ) -> None:
-    with judging(AUTO) as fabric:
+    with reading(AUTO) as fabric:
         prove(fabric, people)
         found = stated(fabric, people, "together", said)
         assert found == stated(fabric, people, "apart", *([text] for text in said))
@@ -257,8 +241,8 @@ def test_in_one_batch_statements_are_judged_beside_each_other_as_if_they_had_com
 
 
 @pytest.mark.rule("CTR-2", "PRO-7", "REV-13")
-def test_many_approved_at_once_are_judged_beside_each_other(judging: Opened, people: People) -> None:
-    with judging() as fabric:
+def test_many_approved_at_once_are_judged_beside_each_other(reading: ReadingOpener, people: People) -> None:
+    with reading() as fabric:
         items = [propose(fabric, people, text) for text in (*OTHERS, *FAR)]
         done = fabric.queue.approve_many(people.reviewer, [one.proposal_id for one in items])
         assert [one.status for one in done[:4]] == ["promoted"] * 4
@@ -268,7 +252,7 @@ def test_many_approved_at_once_are_judged_beside_each_other(judging: Opened, peo
 
 @pytest.mark.rule("CTR-2", "ISO-6")
 def test_a_flood_in_one_batch_takes_no_more_pairs_a_candidate_than_the_pack_says(
-    judging: Opened, people: People, readers: Readers, monkeypatch: pytest.MonkeyPatch
+    reading: ReadingOpener, people: People, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
     read_pairs = readers.read_pairs
@@ -278,7 +262,7 @@ def test_a_flood_in_one_batch_takes_no_more_pairs_a_candidate_than_the_pack_says
         assert not any(text.endswith("?") for pair in pairs for text in pair)
         return await read_pairs(pairs)
 
-    with judging(AUTO + "  contradiction: {judge: {pairs: 2, similarity: 0.0}}\n") as fabric:
+    with reading(AUTO + "  contradiction: {judge: {pairs: 2, similarity: 0.0}}\n") as fabric:
         prove(fabric, people)
         monkeypatch.setattr(readers, "read_pairs", counted)
         # None of them is near to another, so policy promotes all of them together.
@@ -290,8 +274,8 @@ def test_a_flood_in_one_batch_takes_no_more_pairs_a_candidate_than_the_pack_says
         assert sum(read) == 0, "questions are left out first"
 
 
-def test_promoted_facts_on_keys_are_left_to_their_keys(judging: Opened, people: People) -> None:
-    with judging() as fabric:
+def test_promoted_facts_on_keys_are_left_to_their_keys(reading: ReadingOpener, people: People) -> None:
+    with reading() as fabric:
         key = {"entity": "customer:c_1", "predicate": "newsletter", "user_id": "cust_1"}
         promoted(fabric, people, value="weekly", **key)
         new = proposed(fabric, people.run(), **key | {"predicate": "magazine"}, value="monthly")

@@ -27,7 +27,7 @@ CHANGES = (
     "ALTER TABLE captures ALTER COLUMN content SET COMPRESSION pglz",
     "ALTER TABLE captures ALTER COLUMN holder DROP NOT NULL",
     "ALTER TABLE captures ALTER COLUMN holder SET DEFAULT ''",
-    'ALTER TABLE captures ALTER COLUMN holder TYPE text COLLATE "POSIX"',
+    'ALTER TABLE captures ALTER COLUMN session_id TYPE text COLLATE "POSIX"',
     "ALTER TABLE captures ADD COLUMN more text",
     "ALTER TABLE captures_3 NO FORCE ROW LEVEL SECURITY",
     "ALTER TABLE captures DETACH PARTITION captures_3",

@@ -14,14 +14,18 @@ from muniment import Fabric
 from muniment.cli import app
 from muniment.sync_verbs import (
     Captures,
+    Codes,
     Consents,
     Contradictions,
+    ErasureRequests,
     Keys,
+    Me,
     Memories,
     Packs,
     Queue,
     Recalls,
     Refusals,
+    Sessions,
     Webhooks,
     Work,
 )
@@ -58,7 +62,8 @@ def test_every_method_is_documented_with_its_parameters_and_no_other() -> None:
     documented = dict(re.findall(r"^\| `([a-z_.]+)\(([^)]*)\)", page, re.MULTILINE))
     groups = {"queue.": Queue, "consent.": Consents, "contradictions.": Contradictions, "packs.": Packs, "": Fabric}
     groups |= {"webhooks.": Webhooks, "work.": Work, "keys.": Keys, "memories.": Memories, "recalls.": Recalls}
-    groups |= {"captures.": Captures, "refusals.": Refusals}
+    groups |= {"captures.": Captures, "refusals.": Refusals, "sessions.": Sessions}
+    groups |= {"me.": Me, "erasure_requests.": ErasureRequests, "codes.": Codes}
     methods = {
         f"{group}{name}": method
         for group, kind in groups.items()

@@ -12,6 +12,7 @@ from tests.docs.conftest import Printed
 from tests.docs.running import printed_by
 
 ROOT = Path(__file__).parents[2]
+FIVE_LINES = ROOT / "examples" / "memory.py"
 EXAMPLE = ROOT / "examples" / "first_memory.py"
 FURTHER = ROOT / "examples" / "ask_and_compile.py"
 TEXT = "Customer cust_8861 has a verbal NDA limiting card number exposure to the last four digits."
@@ -24,9 +25,25 @@ def empty() -> Iterator[Path]:
         yield Path(folder) / "home"
 
 
-def test_the_readme_shows_the_first_example_as_it_is_in_its_file() -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert EXAMPLE.read_text("utf-8") in blocks
+def _blocks(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.rule("MEM-1")
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/tutorial/memory.md"])
+def test_the_first_example_of_a_page_is_memory_in_at_most_eight_lines(page: str) -> None:
+    first, *_ = _blocks(page)
+    assert first == FIVE_LINES.read_text("utf-8") and len(first.splitlines()) <= 8
+
+
+@pytest.mark.rule("MEM-1")
+def test_memory_in_five_lines_runs_on_an_empty_folder_and_again_on_what_it_left(empty: Path) -> None:
+    for _ in range(2):
+        assert printed_by(FIVE_LINES, empty) == ["I'm vegan, and my sister Ana is getting married in June."]
+
+
+def test_the_readme_shows_the_worked_correction_second_as_it_is_in_its_file() -> None:
+    assert _blocks("README.md")[1] == EXAMPLE.read_text("utf-8")
 
 
 def test_the_readme_shows_a_part_of_the_second_example_and_what_it_prints_last(printed: Printed) -> None:

@@ -161,7 +161,7 @@ def test_the_privileges_of_the_logins_are_documented_as_they_are_granted() -> No
             granted.setdefault((table, login), set()).update(_letters(privileges))
     deleting = {place for place, letters in granted.items() if "D" in letters}
     assert deleting == {(table, login) for login, table in DELETABLE}, "no login may delete anything else"
-    header = ("writer", "recall", "auditor", "privacy", "jobs")
+    header = ("writer", "recall", "auditor", "privacy", "jobs", "subject")
     documented: dict[tuple[str, str], set[str]] = {}
     for row in _rows("explanation/isolation.md"):
         for login, cell in zip(header, row[1:], strict=len(row) == len(header) + 1):

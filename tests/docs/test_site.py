@@ -77,7 +77,7 @@ def test_files_outside_the_docs_are_in_the_site_and_linked(site: Path) -> None:
 
 def test_the_generated_pages_of_the_reference_are_up_to_date() -> None:
     pages: dict[str, str] = runpy.run_path(str(ROOT / "docs" / "site" / "reference.py"))["pages"]()
-    assert len(pages) == 5
+    assert len(pages) == 6
     for place, text in pages.items():
         assert (ROOT / "docs" / place).read_text("utf-8") == text, f"{place} is out of date: make reference"
 

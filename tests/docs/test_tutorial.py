@@ -115,8 +115,9 @@ def test_the_commands_of_the_queue_tutorial_work(home: Path, tenant: str, monkey
     assert "asks_for_the_prompt, overrides_instructions" in shown
     assert "rejected_before" in consolidated[0].out
     answer = done['muniment recall "until when can goods be returned"'].out
-    assert answer.index("within 14 days") < answer.index("closed on Sunday")
+    assert "within 14 days" in answer
     assert "30 days" not in answer
+    assert "closed on Sunday" not in answer, "it has nothing to do with the question"
 
 
 @pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in PAGES))

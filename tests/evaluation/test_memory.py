@@ -195,6 +195,23 @@ def test_the_pack_of_an_evaluation_differs_from_the_built_in_one_only_where_the_
     assert ours == builtin
 
 
+@pytest.mark.parametrize(("form", "profile"), [("statements", "personal"), ("messages", "loose")])
+def test_a_profile_that_does_not_fit_is_refused(form: Any, profile: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        memory.measure([], form=form, profile=profile)
+    assert error.value.field == "profile"
+
+
+@pytest.mark.rule("PAC-8")
+def test_under_a_profile_only_what_its_policy_promotes_counts() -> None:
+    talks = conversations([locomo()])
+    found = {name: memory.measure(talks, form="messages", profile=name) for name in ("strict", "assisted", "personal")}
+    assert [one["promoted"] for one in found.values()] == [1, 0, 1]
+    assert found["assisted"]["evidence"] == {"not proposed": 2, "waits: low_confidence": 1}
+    assert found["personal"]["evidence"] == {"not proposed": 2, "promoted": 1}
+    assert (found["assisted"]["recall@10"], found["personal"]["recall@10"]) == (0.0, 0.25)
+
+
 # ---- dated questions ----
 
 

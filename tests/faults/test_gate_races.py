@@ -56,12 +56,12 @@ def test_the_same_text_promoted_at_once_for_one_and_for_all_is_promoted_once(
 ) -> None:
     waiting = [
         proposed(fabric, people.run(user), write_class="statement", text=TEXTS[0]).proposal_id
-        for user in ("cust_1", None, "cust_1", None)
+        for user in ("cust_1", None)
     ]
     with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda n=n, p=p: crowd[n].queue.approve(people.reviewer, p) for n, p in enumerate(waiting)])
         gate.until_waiting(len(waiting))
-    assert sorted(outcome.status for outcome in calls.wait()) == ["duplicate"] * 3 + ["promoted"]
+    assert sorted(outcome.status for outcome in calls.wait()) == ["duplicate", "promoted"]
 
 
 @pytest.mark.rule("PRO-7")

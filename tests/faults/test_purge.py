@@ -1,4 +1,4 @@
-"""After a purge nothing of an erased subject is left: not in the data folder, its log, a dump, an archive or Redis."""
+"""After a purge nothing of an erased subject or fact is left: not in the data folder, its log, a dump, an archive or Redis."""
 
 import asyncio
 import base64
@@ -131,6 +131,47 @@ async def _purged(home: Path, redis_url: str) -> None:
     async with AsyncFabric.open(**where) as fabric:
         assert (await fabric.recall(people.run(USER))).records == ()
     assert still_there(home, left | {SECRET.encode()}) == set()
+
+
+@pytest.mark.rule("ERA-8", "ERA-3")
+def test_nothing_of_one_erased_fact_is_left_beneath_the_tables_and_all_else_is(tmp_path: Path) -> None:
+    asyncio.run(_fact_purged(tmp_path / "home"))
+
+
+async def _fact_purged(home: Path) -> None:
+    people, clock = People("tenant_1"), FakeClock()
+    async with AsyncFabric.open(home=home, clock=clock, pack=load_pack(PACK)) as fabric:
+        opened: Opened = fabric._opened  # type: ignore[assignment]  # it is open
+        assert opened.lease is not None
+        superuser = make_conninfo(opened.lease.conninfo, dbname="muniment")
+        run = people.run(USER)
+        memories: list[str] = []
+        of_fact: set[bytes] = set()
+        for text in ("Invoices go to the office in Hamburg.", SECRET):
+            before = traces(superuser)
+            await fabric.capture(run, kind="statement", text=text, classification="INTERNAL", user_id=USER)
+            found = await fabric.consolidate(people.tenant_id)
+            done = await fabric.queue.approve(people.reviewer, found.proposals[0])
+            assert done.memory_id is not None
+            memories.append(done.memory_id)
+            of_fact = traces(superuser) - before
+        clock.advance(days=11)
+        await Worker(opened).until_idle()
+        assert any(base64.b64encode(one) in in_archives(home) for one in of_fact), "its capture is in an archive"
+
+        receipt = await fabric.erase_fact(people.officer, fact_id=memories[1])
+        assert (receipt.memories, len(receipt.captures)) == (1, 1)
+        await Worker(opened).until_idle()
+        (shown,) = await fabric.erasures(people.auditor)
+        assert shown.purged_at is not None
+        assert still_there(home, of_fact | {SECRET.encode(), b"giraffe"}) == set()
+        assert not any(base64.b64encode(one) in in_archives(home) for one in of_fact)
+        assert [record.id for record in (await fabric.recall(run)).records] == memories[:1]
+        trail = await fabric.trail(people.auditor, memories[0])
+        assert trail.capture is not None
+        assert trail.capture.content is not None, "in the same archive"
+        assert (await fabric.verify(people.auditor)).ok
+        assert (await fabric.verify_archives(people.auditor)).ok
 
 
 def in_archives(home: Path) -> bytes:

@@ -4,14 +4,16 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import typer
 
 from muniment.database import embedded
-from muniment.testing import TestServer
+from muniment.testing import FakeClock, TestServer
 from tests.connections import found_open
 from tests.interfaces.command import Terminal
+from tests.interfaces.oidc_issuer import Issuer, TokenChecks
 
 
 @pytest.fixture(scope="package")
@@ -36,3 +38,21 @@ def commands_are_gathered_once() -> Iterator[None]:
 @pytest.fixture
 def terminal(home: Path, tenant: str) -> Terminal:
     return Terminal(home, tenant)
+
+
+@pytest.fixture
+def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    with Issuer() as running:
+        thread = Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def checks(issuer: Issuer, clock: FakeClock) -> TokenChecks:
+    return TokenChecks(issuer.url, clock)

@@ -90,6 +90,7 @@ class RunningServer:
             "expires_in": "never",
             "speaks_for": who.speaks_for,
             "roles": who.roles,
+            "user_id": who.id if who.kind == "end_user" else None,
         }
         made = self.local.keys.create(
             admin, principal_id=who.id, kind=who.kind, **(usual | fields)  # type: ignore[arg-type]
@@ -147,6 +148,8 @@ class Story:
         pack = local.packs.register(people.admin, f'pack_meta: {{id: "p{uuid4().hex[:8]}", version: "1.0.0"}}')
         self.ids["ref"] = pack.ref
         self.ids["write_class"] = "preference"
+        self.ids["fact_id"], self.ids["session_id"] = self.ids["memory_id"], "s1"
+        self.ids["request_id"] = local.me.forget_everything(holder(people, "subject")).request_id
 
     def token(self, role: str, *also: str) -> str:
         """A key of somebody with that role alone, or with those."""
@@ -157,8 +160,8 @@ class Story:
 
 
 def holder(people: People, *roles: str) -> Principal:
-    """Somebody with these roles and no other: an agent, or a person."""
-    kind = "agent" if roles == ("agent",) else "operator"
+    """Somebody with these roles and no other: an agent, an end user, or an operator."""
+    kind = {("agent",): "agent", ("subject",): "end_user"}.get(roles, "operator")
     return Principal(tenant_id=people.tenant_id, id=f"only_{'_'.join(roles)}", kind=kind, roles=frozenset(roles))  # type: ignore[arg-type]
 
 
@@ -201,7 +204,14 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/contradictions/{contradiction_id}/resolve"): {"way": "supersede"},
     ("POST", "/consents"): {"subject": SUBJECT, **CONSENT},
     ("POST", "/erasures"): {"subject": "customer:nobody"},
+    ("POST", "/codes"): {"user_id": "cust_1", "act": "confirm", "target": "mwp_1"},
+    ("POST", "/me/consents"): {"data_classifications_allowed": ["PII"]},
+    ("POST", "/me/consent-requests/{request_id}/answer"): {"answer": "grant"},
+    ("POST", "/me/memories/{memory_id}/correct"): {"text": "It rains."},
+    ("POST", "/me/outcomes"): {"capture_ids": ["{capture_id}"]},
     ("POST", "/erasures/search"): {"name": "Nobody"},
+    ("POST", "/erasures/facts"): {"fact_id": "{fact_id}"},
+    ("POST", "/sessions/{session_id}/end"): {"run": {**RUN, "session_id": "s1"}},
     ("POST", "/webhooks"): {"url": "https://8.8.8.8/other"},
     ("POST", "/webhooks/{webhook_id}/replay"): {"after": 0},
     ("POST", "/packs"): {"pack": 'pack_meta: {id: acme, version: "1.0.0"}'},

@@ -42,13 +42,17 @@ def test_every_command_has_help_with_an_example_and_an_option_for_json(path: tup
 
 
 def test_all_verbs_that_exist_are_there() -> None:
-    top = """demo capture propose correct import consolidate queue captures refusals approve edit reject lift override assign release
-        contradictions resolve recall compile explain replay get trail adoption retract consent events pack db key eval
-        verify seal webhook metrics worker work erase erasures archives serve mcp"""
+    top = """add search context demo capture propose correct import consolidate queue captures refusals approve edit reject lift override assign release
+        contradictions resolve recall compile explain replay get trail adoption retract undo profiles consent events pack db key eval
+        verify seal webhook metrics worker work erase erasures archives serve mcp me codes erasure-requests"""
     groups = {
         "queue": "list show",
         "captures": "list get rerun",
         "consent": "grant revoke list sweep",
+        "erasure-requests": "list release refuse",
+        "me": "list why pending captures recalls consents requests confirm decline forget allow-again correct consent revoke"
+        " answer export forget-everything",
+        "codes": "create",
         "pack": "schema validate register activate retire in-force history show list compare backtest backfill backfills",
         "db": "url migrate status start stop reindex language rebuild-durable",
         "key": "new rotate create list revoke",
@@ -111,6 +115,21 @@ def test_the_queue_shows_class_tier_priority_due_time_reasons_and_a_shortened_te
     assert text.endswith("...")
     assert len(text) < 200
     assert "operator_source" in reasons
+
+
+@pytest.mark.rule("REV-11", "REV-12")
+def test_the_queue_counts_those_that_say_the_same_and_names_opposites(terminal: Terminal) -> None:
+    first, second = terminal.proposed("email"), terminal.proposed("email")
+    other = terminal.proposed("phone")
+    found = {one["proposal_id"]: one for one in terminal.json("queue")}
+    assert {name: one["count"] for name, one in found.items()} == {first: 2, other: 1}
+    assert found[other]["opposites"] == [first, second]
+    assert "2 that say the same" in terminal("queue").out
+    shown = terminal("queue", "show", first).out
+    assert f"{second}: 2 in all, decided together" in shown
+    assert other in shown
+    assert [one["status"] for one in terminal.json("approve", first, "--as", "bob")] == ["promoted"]
+    assert [one["proposal_id"] for one in terminal.json("queue")] == [other]
 
 
 def test_a_run_gets_by_id_only_what_it_could_recall(terminal: Terminal) -> None:

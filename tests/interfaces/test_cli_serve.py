@@ -102,7 +102,7 @@ def test_told_to_end_it_answers_what_is_in_flight_ends_its_streams_and_gives_the
             assert all(f"{url}{path}" in said for path in (", without a worker", "/console", "/docs"))
             taken = run("serve", "--home", home, "--port", urlsplit(url).port, "--json")
             with Client.open(url, token) as client:
-                found = client.events(client.me())
+                found = client.events(client.whoami())
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
         assert receipt["capture_id"] in {one.data.get("first") for one in found}

@@ -91,7 +91,7 @@ def test_no_types_of_events_are_refused_and_not_taken_for_all(
 def test_what_was_done_but_not_answered_is_not_done_again(remote: RemoteFabric, local: Fabric, people: People) -> None:
     with Proxy(remote.url) as proxy:
         with Client.open(proxy.url, remote.token(people.author)) as client:
-            client.me()
+            client.whoami()
             proxy.swallow = 2
             receipt = client.capture(people.author, **FACT)
             assert proxy.swallowed == 2
@@ -100,7 +100,7 @@ def test_what_was_done_but_not_answered_is_not_done_again(remote: RemoteFabric, 
         local.consolidate(people.tenant_id)
         (item,) = local.queue.list(people.reviewer)
         with Client.open(proxy.url, remote.token(people.reviewer)) as client:
-            client.me()
+            client.whoami()
             proxy.swallow = 1
             done = client.queue.approve(people.reviewer, item.proposal_id, note="seen")
         assert (proxy.swallowed, done.status) == (3, "promoted")
@@ -111,7 +111,7 @@ def test_what_was_done_but_not_answered_is_not_done_again(remote: RemoteFabric, 
 
 def test_a_batch_that_was_not_answered_is_captured_once(remote: RemoteFabric, local: Fabric, people: People) -> None:
     with Proxy(remote.url) as proxy, Client.open(proxy.url, remote.token(people.author)) as client:
-        client.me()
+        client.whoami()
         proxy.swallow = 1
         first = client.capture_many(people.author, [FACT | {"text": f"Fact {n}."} for n in range(3)])
     assert len({receipt.capture_id for receipt in first}) == 3
@@ -136,7 +136,7 @@ def test_an_unreachable_server_is_reported_and_found_again(
 
 def test_only_the_holder_of_the_credential_asks(remote: RemoteFabric, people: People, others: People) -> None:
     client = remote.client(people.reviewer)
-    assert client.me() == people.reviewer
+    assert client.whoami() == people.reviewer
     for asker in (people.second_reviewer, others.reviewer, people.run(), others.run()):
         with pytest.raises(Denied, match="credential is of operator boris"):
             client.queue.list(asker)
@@ -251,7 +251,7 @@ def problem(code: str, **more: Any) -> bytes:
 def test_every_code_is_the_error_of_that_code(other: str, code: str) -> None:
     Answers.said = [(STATUS[code], {}, problem(code, field="f", problems=[]))]
     with Client.open(other, "k") as client, pytest.raises(MunimentError) as raised:
-        client.me()
+        client.whoami()
     assert raised.value.code == code
     assert "f" in (raised.value.field, "f") if code in ("pack_invalid", "rate_limited") else raised.value.field == "f"
 
@@ -265,7 +265,7 @@ def test_a_server_that_is_busy_is_asked_again_as_it_says(other: str, monkeypatch
     monkeypatch.setattr(transport.anyio, "sleep", sleep)
     Answers.said = [(429, {"Retry-After": "3"}, problem("rate_limited"))]
     with Client.open(other, "k") as client, pytest.raises(RateLimited) as raised:
-        client.me()
+        client.whoami()
     assert (len(Answers.asked), raised.value.wait) == (4, 3.0)
     assert all(2 <= wait <= 4 for wait in waits)
 
@@ -274,11 +274,11 @@ def test_a_server_that_is_still_at_an_earlier_try_is_asked_again_and_one_that_re
     holder = {"tenant_id": "t", "id": "i", "kind": "operator", "roles": []}
     Answers.said = [(409, {}, problem("request_repeated")), (200, {}, to_json({"principal": holder}))]
     with Client.open(other, "k") as client:
-        assert client.me().id == "i"
+        assert client.whoami().id == "i"
     assert len(Answers.asked) == 2
     Answers.said = [(409, {}, problem("conflict"))]
     with Client.open(other, "k") as client, pytest.raises(Conflict):
-        client.me()
+        client.whoami()
     assert len(Answers.asked) == 3
 
 
@@ -296,14 +296,14 @@ def test_an_answer_of_the_wrong_shape_is_an_error_of_ours(
 ) -> None:
     Answers.said = [(status, headers, body)]
     with Client.open(other, "k", retries=0) as client, pytest.raises(ServerUnavailable):
-        client.me()
+        client.whoami()
 
 
 def test_a_pack_problem_may_say_more_than_this_client_knows(other: str) -> None:
     one = {"line": 3, "path": "pack_meta", "message": "is required", "hint": "new"}
     Answers.said = [(422, {"Retry-After": "soon"}, problem("pack_invalid", problems=[one]))]
     with Client.open(other, "k") as client, pytest.raises(PackInvalid) as raised:
-        client.me()
+        client.whoami()
     assert [str(found) for found in raised.value.problems] == ["line 3: pack_meta: is required"]
 
 
@@ -314,27 +314,27 @@ def test_a_pack_problem_may_say_more_than_this_client_knows(other: str) -> None:
 def test_an_answer_of_another_program_is_reported_as_such(other: str, status: int, body: bytes) -> None:
     Answers.said = [(status, {}, body)]
     with Client.open(other, "k") as client, pytest.raises(ServerUnavailable):
-        client.me()
+        client.whoami()
 
 
 def test_a_redirect_is_not_followed_with_the_key(other: str) -> None:
     Answers.said = [(302, {"Location": "http://127.0.0.1:9/"}, b"")]
     with Client.open(other, "k") as client, pytest.raises(ServerUnavailable, match="302"):
-        client.me()
+        client.whoami()
     assert len(Answers.asked) == 1
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for(other: str) -> None:
     Answers.said = [(0, {}, b"")]
     with Client.open(other, "k", timeout=0.1, retries=1) as client, pytest.raises(ServerUnavailable, match="in time"):
-        client.me()
+        client.whoami()
 
 
 def test_a_newer_server_may_say_more(other: str) -> None:
     principal = {"tenant_id": "t", "id": "i", "kind": "operator", "roles": [], "mood": "good"}
     Answers.said = [(200, {}, to_json({"principal": principal, "since": "now"}))]
     with Client.open(other, "k") as client:
-        assert client.me().id == "i"
+        assert client.whoami().id == "i"
 
 
 @pytest.mark.rule("REV-13")

@@ -45,7 +45,8 @@ def test_whatever_the_environment_says_the_demo_ends_well_says_nothing_beside_it
 
 
 def test_the_demo_shows_the_worked_correction_step_by_step(demo_run: tuple[CommandResult, Path]) -> None:
-    consent, capture, queued, gated, early, refused, approved, recalled, others, papers, withdrawn = _results(demo_run)
+    results = _results(demo_run)
+    consent, capture, queued, gated, early, refused, approved, recalled, others, papers, withdrawn, *_ = results
     assert consent["state"] == "active"
     assert (queued["tier_target"], queued["priority"], queued["status"]) == ("durable", 0.95, "pending")
     assert (gated["kept"][-6:], gated["redactions"], gated["trust"]) == ("*1111.", {"card": 1}, 0)
@@ -61,6 +62,15 @@ def test_the_demo_shows_the_worked_correction_step_by_step(demo_run: tuple[Comma
     assert others == {"other_user": 0, "other_tenant": 0, "no_clearance": 0}
     assert papers["recalls"] == [recalled["recall_id"]]
     assert (withdrawn["consent_state"], withdrawn["records"]) == ("revoked", 0)
+
+
+@pytest.mark.rule("PAC-8", "PRO-8")
+def test_the_demo_shows_the_profile_assisted(demo_run: tuple[CommandResult, Path]) -> None:
+    assisted, at_once, undone = _results(demo_run)[-3:]
+    assert assisted["pack"] == "acme.assisted@1.0.0" and assisted["second_person"]
+    assert (at_once["approver"], at_once["refusal"]["gate"]) == ("auto", "consent")
+    assert undone["promoted"] == at_once["promoted"]
+    assert (undone["reason"], undone["again"]) == ("undone", "rejected_before")
 
 
 def test_what_the_demo_proposes_to_try_next_works(
@@ -87,7 +97,7 @@ def test_a_person_sees_headings_and_lines_that_fit_into_80_columns(tmp_path: Pat
     plain = [STYLE.sub("", line).rstrip("\r") for line in shown.split("\n")]
     assert max(len(line.split("\r")[-1]) for line in plain) <= 80
     titles = [line for line in plain if re.match(r"[ 1]\d  [A-Z]", line)]
-    assert [line.split()[0] for line in titles] == [str(number) for number in range(1, 12)]
+    assert [line.split()[0] for line in titles] == [str(number) for number in range(1, 15)]
     for words in ("durable", "0.95", "self_approval", "memory.security", "by operator_b", "revoked"):
         assert any(words in line for line in plain)
 

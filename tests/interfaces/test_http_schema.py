@@ -61,18 +61,45 @@ ROUTES = """
     GET    /contradictions/{contradiction_id}
     POST   /contradictions/{contradiction_id}/resolve
     POST   /corrections
+    POST   /codes
+    GET    /erasure-requests
+    POST   /erasure-requests/{request_id}/refuse
+    POST   /erasure-requests/{request_id}/release
     GET    /erasures
     POST   /erasures
+    POST   /erasures/facts
+    GET    /erasures/facts/{fact_id}
     POST   /erasures/search
     GET    /events
     POST   /explain
     POST   /golden
+    GET    /me/captures
+    GET    /me/consent-requests
+    POST   /me/consent-requests/{request_id}/answer
+    GET    /me/consents
+    POST   /me/consents
+    POST   /me/consents/{consent_id}/revoke
+    POST   /me/erasure
+    GET    /me/export
+    GET    /me/memories
+    GET    /me/memories/{memory_id}
+    POST   /me/memories/{memory_id}/allow-again
+    POST   /me/memories/{memory_id}/correct
+    POST   /me/memories/{memory_id}/forget
+    POST   /me/outcomes
+    GET    /me/proposals
+    POST   /me/proposals/{proposal_id}/confirm
+    POST   /me/proposals/{proposal_id}/decline
+    GET    /me/recalls
     GET    /memories
     GET    /memories/changes
     GET    /memories/graph
     GET    /memories/moments
     GET    /memories/{memory_id}
     POST   /memories/{memory_id}/retract
+    POST   /memories/{memory_id}/undo
+    POST   /sessions/{session_id}/end
+    GET    /profiles
     GET    /memories/{memory_id}/trail
     GET    /metrics
     GET    /packs

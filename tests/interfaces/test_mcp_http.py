@@ -1,6 +1,7 @@
 """MCP over HTTP, with the SDK's own client: five tools, under what the credential and the run's header reach."""
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from json import dumps
 from typing import Any
 
@@ -19,6 +20,8 @@ from tests.interfaces.http import RunningServer
 from tests.stories import promoted, proposed
 
 TOOLS = {"capture", "propose", "recall", "compile", "explain"}
+# For a run with a user.
+OF_USER = {"my_memory", "ask_to_remember"}
 # What only the interface may set, never the model.
 SETTLED = {
     "tenant_id", "agent_id", "user_id", "session_id", "run_id", "role", "classification_allowed", "intent_id",
@@ -67,13 +70,14 @@ def assistant(connect: Connect) -> Iterator[Assistant]:
 
 
 @pytest.mark.rule("REV-4")
-def test_there_are_five_tools_and_none_decides_anything(assistant: Assistant) -> None:
+def test_there_are_five_tools_and_two_for_a_user_and_none_decides_anything(assistant: Assistant) -> None:
     tools = assistant.tools()
-    assert tools.keys() == TOOLS
+    assert tools.keys() == TOOLS | OF_USER
     assert {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint} == {
         "recall",
         "compile",
         "explain",
+        "my_memory",
     }
     for tool in tools.values():
         assert tool.annotations is not None
@@ -129,6 +133,21 @@ def test_what_is_captured_is_recalled_once_a_person_approved_it(
         compiled = assistant.call("compile", query="contact", token_budget=300)
         assert f"m1: muniment://memories/{record['id']}" in said(compiled)
         assert compiled.structured_content["manifest"]["entries"][0]["citations"][0]["memory_id"] == record["id"]
+
+
+@pytest.mark.rule("REC-14")
+def test_an_assistant_asks_what_holds_at_a_time(
+    assistant: Assistant, http_server: RunningServer, people: People
+) -> None:
+    end = http_server.clock.now + timedelta(days=1)
+    given = {**PREFERS, "valid_until": end.isoformat()}
+    proposal_id = assistant.ask("propose", **given)["submission"]["proposal_id"]
+    memory_id = http_server.local.queue.approve(people.reviewer, proposal_id).memory_id
+    (record,) = assistant.ask("recall")["records"]
+    assert (record["id"], datetime.fromisoformat(record["valid_until"])) == (memory_id, end)
+    assert assistant.ask("recall", valid_at=end.isoformat())["records"] == []
+    assert assistant.ask("explain", memory_id=memory_id, valid_at=end.isoformat())["visibility"] == "not_valid"
+    assert assistant.call("compile", valid_at=end.isoformat()).structured_content["blocks"] == []
 
 
 @pytest.mark.rule("REC-5")
@@ -221,6 +240,7 @@ def test_a_refusal_by_a_gate_is_a_result_and_no_error(connect: Connect) -> None:
         ("recall", {"limit": 0}, "invalid_input", "limit"),
         ("recall", {"hops": 1}, "invalid_input", "hops"),
         ("recall", {"as_of": "yesterday"}, "invalid_input", "as_of"),
+        ("recall", {"valid_at": "soon"}, "invalid_input", "valid_at"),
         ("compile", {"format": "messages"}, "invalid_input", "format"),
         ("compile", {"tokenizer": "file:/etc/passwd"}, "invalid_input", "tokenizer"),
         ("explain", {}, "invalid_input", "memory_id"),
@@ -378,3 +398,27 @@ def test_an_error_of_the_program_shows_nothing_of_itself() -> None:
             return said(answer)
 
     assert anyio.run(ask, make_server(nobody)) == "internal: something went wrong here; the log has it"
+
+
+# ---- the person whom the run acts for ----
+
+
+@pytest.mark.rule("SUB-5")
+def test_a_run_without_a_user_has_no_tool_for_one(connect: Connect) -> None:
+    with connect({"run_id": "r"}) as assistant:
+        assert assistant.tools().keys() == TOOLS
+
+
+@pytest.mark.rule("SUB-5", "SUB-2")
+def test_an_assistant_asks_the_person_and_gets_an_address_that_asks_to_sign_in(
+    http_server: RunningServer, people: People, assistant: Assistant
+) -> None:
+    asked = assistant.ask("ask_to_remember", text="They like window seats.", classification="INTERNAL")
+    assert asked["outcome"] == "waits"
+    assert asked["address"] == f"{http_server.url}/console/me?proposal={asked['proposal_id']}"
+    page = http_server.http.get(asked["address"], headers={"Accept": "text/html"}, follow_redirects=False)
+    assert page.headers["location"].startswith("/console/signin?")
+    shown = assistant.ask("my_memory")
+    assert shown["known"]["records"] == [] and shown["address"] == f"{http_server.url}/console/me"
+    http_server.local.queue.approve(people.reviewer, asked["proposal_id"])
+    assert [one["text"] for one in assistant.ask("my_memory")["known"]["records"]] == ["They like window seats."]

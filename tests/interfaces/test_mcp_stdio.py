@@ -67,7 +67,7 @@ def spoken(*arguments: object, **environment: str) -> Generator["subprocess.Pope
 def test_what_is_captured_over_stdio_is_recalled_once_a_person_approved_it(terminal: Terminal) -> None:
     theirs = terminal.promoted("fax", "--user", "cust_2")
     with started(*shown(terminal)) as assistant:
-        assert assistant.tools().keys() == {"capture", "propose", "recall", "compile", "explain"}
+        assert {"capture", "propose", "recall", "compile", "explain"} <= assistant.tools().keys()
         text = "Please remember: I prefer to be contacted by email."
         assistant.ask("capture", kind="message", text=text, classification="INTERNAL")
         assert assistant.error("capture", kind="message", text=text)["field"] == "classification"

@@ -4,124 +4,20 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, cast
+from typing import Any
 
-import anyio
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+from jwt.algorithms import RSAAlgorithm
 
-from muniment.errors import InvalidInput, Unauthenticated
-from muniment.http.jwks import KEYS_LIMIT
-from muniment.http.oidc import OidcSettings, TokenVerifier
-from muniment.model.api_key import CLEARANCE, Credential
+from muniment.errors import InvalidInput
+from muniment.http.oidc import OidcSettings
+from muniment.model.api_key import CLEARANCE
 from muniment.testing import FakeClock
-
-RSA, OTHER_RSA = (rsa.generate_private_key(65537, 2048) for _ in range(2))
-EC = ec.generate_private_key(ec.SECP256R1())
-ED = ed25519.Ed25519PrivateKey.generate()
-PRIVATE: dict[str, Any] = {"rsa": RSA, "ec": EC, "ed": ED, "new": OTHER_RSA}
-MADE_BY = {"rsa": "RS256", "ec": "ES256", "ed": "EdDSA", "new": "RS256"}
-ISSUER, AUDIENCE = "https://login.example.com/", "muniment"
-SAID: dict[str, Any] = {
-    "issuer": ISSUER,
-    "audience": AUDIENCE,
-    "tenant_claim": "org",
-    "roles_claim": "groups",
-    "role_map": {"leads": "reviewer", "compliance": "auditor", "bots": "agent", "root": "admin"},
-}
-
-
-def public(name: str, **more: Any) -> dict[str, Any]:
-    """The public key of that name as JWK."""
-    algorithm: Any = RSAAlgorithm if name in ("rsa", "new") else ECAlgorithm if name == "ec" else OKPAlgorithm
-    return {**json.loads(algorithm.to_jwk(PRIVATE[name].public_key())), "kid": name, "use": "sig", **more}
-
-
-class Issuer(ThreadingHTTPServer):
-    """On the loopback: hands out its keys until it is told to do something else."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Asked)
-        self.keys: list[dict[str, Any]] = [public("rsa"), public("ec"), public("ed")]
-        self.asked = 0
-        self.status = 200
-        self.body: bytes | None = None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/keys"
-
-
-class _Asked(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        issuer = cast("Issuer", self.server)
-        issuer.asked += 1
-        body = issuer.body if issuer.body is not None else json.dumps({"keys": issuer.keys}).encode()
-        self.send_response(issuer.status)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Location", issuer.url)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  its name there
-
-
-@pytest.fixture
-def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    with Issuer() as running:
-        thread = Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
-
-
-class TokenChecks:
-    """The checks of one process, and tokens of that moment."""
-
-    def __init__(self, keys: str, clock: FakeClock, **said: Any) -> None:
-        self._clock = clock
-        self._tokens = TokenVerifier(OidcSettings(**SAID | {"keys": keys, "allow_private": True} | said), clock)
-
-    def claims(self, **more: Any) -> dict[str, Any]:
-        now = int(self._clock.now.timestamp())
-        usual = {"iss": ISSUER, "aud": AUDIENCE, "sub": "jane", "org": "acme", "groups": ["leads"], "iat": now}
-        return {name: value for name, value in {**usual, "exp": now + 300, **more}.items() if value is not ...}
-
-    def token(self, by: str = "rsa", *, header: dict[str, Any] | None = None, **more: Any) -> str:
-        return jwt.encode(
-            self.claims(**more), PRIVATE[by], algorithm=MADE_BY[by], headers={"kid": by} if header is None else header
-        )
-
-    def check(self, token: Any) -> Credential:
-        return anyio.run(self._tokens.check, token)
-
-    def takes(self, token: Any) -> bool:
-        try:
-            self.check(token)
-        except Unauthenticated as error:
-            assert (str(error), error.field) == ("the credential is not valid, has expired or was revoked", None)
-            assert error.__cause__ is None
-            return False
-        return True
-
-
-@pytest.fixture
-def checks(issuer: Issuer, clock: FakeClock) -> TokenChecks:
-    return TokenChecks(issuer.url, clock)
+from tests.interfaces.oidc_issuer import AUDIENCE, EC, ISSUER, OTHER_RSA, RSA, Issuer, TokenChecks, public
 
 
 @pytest.mark.parametrize("by", ["rsa", "ec", "ed"])
@@ -282,137 +178,6 @@ def test_a_token_of_an_end_user_is_for_that_user_alone(issuer: Issuer, clock: Fa
     held = checks.check(checks.token(kind="end_user", groups=["bots"]))
     assert (held.principal.kind, held.user_id) == ("end_user", "jane")
     assert not checks.takes(checks.token(kind="end_user", groups=["root"])), "and has the role agent"
-
-
-def test_a_new_key_of_the_issuers_is_asked_for_at_most_every_half_minute(
-    checks: TokenChecks, issuer: Issuer, clock: FakeClock
-) -> None:
-    assert checks.takes(checks.token())
-    issuer.keys = [public("new")]
-    assert not checks.takes(checks.token("new")), "it was asked just now"
-    clock.advance(seconds=30)
-    assert checks.takes(checks.token("new"))
-    assert not checks.takes(checks.token("rsa")), "what the issuer took back is gone"
-    clock.advance(seconds=29)
-    for _ in range(5):
-        assert not checks.takes(checks.token("rsa", header={"kid": "made up"}))
-    assert issuer.asked == 2
-
-
-def test_a_key_that_was_taken_back_is_forgotten_within_the_hour(
-    checks: TokenChecks, issuer: Issuer, clock: FakeClock
-) -> None:
-    assert checks.takes(checks.token())
-    issuer.keys = [public("ec")]
-    clock.advance(minutes=59)
-    assert checks.takes(checks.token())
-    clock.advance(minutes=1)
-    assert not checks.takes(checks.token())
-
-
-@pytest.mark.rule("ERR-4")
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (500, None),
-        (302, None),
-        (200, b""),
-        (200, b"<html>"),
-        (200, b"[]"),
-        (200, b'{"keys": {}}'),
-        (200, b'{"keys": [5, {"kty": "oct", "k": "c2VjcmV0", "kid": "rsa"}, {"kty": "RSA", "n": 5}]}'),
-        (200, b" " * (KEYS_LIMIT + 1)),
-        (200, b"[" * 100_000),
-    ],
-)
-def test_while_the_keys_cannot_be_had_those_of_before_go_on(
-    checks: TokenChecks, issuer: Issuer, clock: FakeClock, status: int, body: bytes | None
-) -> None:
-    assert checks.takes(checks.token())
-    issuer.status, issuer.body = status, body
-    clock.advance(hours=2)
-    assert checks.takes(checks.token())
-    assert not checks.takes(checks.token("new"))
-    assert issuer.asked == 2
-    issuer.status, issuer.body, issuer.keys = 200, None, [public("new")]
-    clock.advance(seconds=31)
-    assert checks.takes(checks.token("new"))
-
-
-def test_without_any_keys_nobody_is_let_in_until_they_are_there(clock: FakeClock, issuer: Issuer) -> None:
-    issuer.status = 503
-    checks = TokenChecks(issuer.url, clock)
-    assert not checks.takes(checks.token())
-    issuer.status = 200
-    clock.advance(seconds=30)
-    assert checks.takes(checks.token())
-    away = TokenChecks("http://127.0.0.1:1/keys", clock)
-    assert not away.takes(away.token())
-
-
-@pytest.mark.parametrize(
-    ("jwk", "taken"),
-    [
-        (public("rsa"), True),
-        (public("rsa", kid=None), False),
-        (public("rsa", alg="RS256"), True),
-        (public("rsa", alg="RS512"), False),
-        (public("rsa", use="enc"), False),
-        (public("rsa", use=None), False),
-        (json.loads(RSAAlgorithm.to_jwk(RSA)) | {"kid": "rsa"}, True),
-        (public("ec", kid="rsa"), False),
-        (public("rsa", alg="HS256"), False),
-        (public("rsa", alg=["RS256"]), False),
-    ],
-    ids=[
-        "as it is",
-        "no name",
-        "its algorithm",
-        "another algorithm",
-        "to encrypt",
-        "no use",
-        "private",
-        "curve",
-        "secret",
-        "algorithms",
-    ],
-)
-def test_a_key_verifies_only_what_it_is_made_for(
-    issuer: Issuer, clock: FakeClock, jwk: dict[str, Any], taken: bool
-) -> None:
-    issuer.keys = [jwk]
-    checks = TokenChecks(issuer.url, clock)
-    assert checks.takes(checks.token()) == taken
-
-
-def test_a_token_that_names_no_key_is_tried_with_each_that_fits(checks: TokenChecks) -> None:
-    for by in ("rsa", "ec", "ed"):
-        assert checks.takes(checks.token(by, header={}))
-    assert not checks.takes(jwt.encode(checks.claims(), OTHER_RSA, algorithm="RS256"))
-
-
-def test_a_short_key_is_no_key(issuer: Issuer, clock: FakeClock) -> None:
-    weak = rsa.generate_private_key(65537, 1024)
-    issuer.keys = [{**json.loads(RSAAlgorithm.to_jwk(weak.public_key())), "kid": "weak"}]
-    checks = TokenChecks(issuer.url, clock)
-    with pytest.warns(jwt.warnings.InsecureKeyLengthWarning):
-        token = jwt.encode(checks.claims(), weak, algorithm="RS256", headers={"kid": "weak"})
-    assert not checks.takes(token)
-
-
-def test_keys_can_be_in_a_file_that_is_read_again(tmp_path: Path, clock: FakeClock) -> None:
-    file = tmp_path / "keys.json"
-    file.write_text(json.dumps({"keys": [public("rsa")]}))
-    checks = TokenChecks(str(file), clock)
-    assert checks.takes(checks.token())
-    file.write_text(json.dumps({"keys": [public("new")]}))
-    clock.advance(seconds=31)
-    assert checks.takes(checks.token("new"))
-    for wrong in (b"", b"{}", json.dumps({"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}).encode()):
-        file.write_bytes(wrong)
-        with pytest.raises(InvalidInput) as caught:
-            TokenChecks(str(file), clock)
-        assert caught.value.field == "MUNIMENT_OIDC_KEYS"
 
 
 @pytest.mark.rule("ISO-5")

@@ -140,8 +140,10 @@ CALLS: dict[str, Call] = {
     "replay": Call("auditor", {"recall_id": "{recall}"}, {"recall_id": [*IDS, "{their_recall}", "rcl_0"]}),
     "get": Call("auditor", {"memory_id": "{memory}"}, MEMORY),
     "trail": Call("auditor", {"memory_id": "{memory}"}, MEMORY),
+    "undo": Call("reviewer", {"memory_id": "{memory}"}, {**MEMORY, "note": TEXTS}),
     "retract": Call("reviewer", {"memory_id": "{memory}", "reason": "wrong"}, {**MEMORY, "reason": [*CHOICES, None]}),
     "adoption": Call("auditor", {}, {}),
+    "profiles": Call("auditor", {}, {}),
     "events": Call(
         "auditor",
         {},
@@ -177,6 +179,12 @@ CALLS: dict[str, Call] = {
         },
     ),
     "erase": Call("officer", {"subject": "customer:nobody"}, {"subject": CEIDS, "user_id": NAMES}),
+    "erase_fact": Call(
+        "officer",
+        {"fact_id": "pm_none"},
+        {"fact_id": [*NAMES, "pm_0"], "capture": [5, MARK, "", "both"], "requested_by": NAMES},
+    ),
+    "preview_erasure": Call("officer", {"fact_id": "pm_none"}, {"fact_id": [*NAMES, "pm_0"]}),
     "erasures": Call("auditor", {}, {"limit": COUNTS, "after": [*NAMES, "era_0"]}),
     "search_texts": Call(
         "officer",

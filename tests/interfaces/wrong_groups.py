@@ -238,6 +238,7 @@ GROUPS: dict[str, Call] = {
         {"capture_id": "{capture}", "reason": "requested"},
         {"capture_id": [*IDS, "{their_capture}", "cap_0"], "reason": [*CHOICES, None]},
     ),
+    "sessions.end": Call("run", {"session_id": "s9"}, {"session_id": [*NAMES, None]}, first="run"),
     "refusals.list": Call(
         "reviewer",
         {},

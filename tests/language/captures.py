@@ -39,6 +39,9 @@ class Kept:
         self.answers: dict[str, bytes] = {}
         self.spent = spent
 
+    async def readers(self) -> None:
+        """Without trained readers."""
+
     async def get(self, extractor: str) -> bytes | None:
         return self.answers.get(extractor)
 

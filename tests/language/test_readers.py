@@ -29,6 +29,19 @@ def test_the_judge_reads_both_texts_and_the_order_does_not_matter(tmp_path: Path
     assert same_city.contradicts < 0.1
 
 
+@pytest.mark.rule("CTR-2")
+def test_a_pair_that_the_prefilter_finds_unrelated_is_not_read_by_the_judge(tmp_path: Path) -> None:
+    readers = tiny_readers(tmp_path, contradicts=CITIES, unrelated={"weather": 10.0})
+    pairs = [
+        ("She lives in Berlin", "She lives in Hamburg"),
+        ("She lives in Berlin", "The weather in Hamburg"),
+        ("The weather in Hamburg", "She lives in Berlin"),
+    ]
+    related, unrelated, swapped = anyio.run(readers.read_pairs, pairs)
+    assert related.contradicts > 0.9
+    assert unrelated == swapped == (0.0, 0.0)
+
+
 @pytest.mark.rule("REV-7")
 def test_two_texts_are_the_same_only_if_each_entails_the_other(tmp_path: Path) -> None:
     readers = tiny_readers(tmp_path, entails={"cat": 9.0, "[CLS]": -3.0})
@@ -97,7 +110,9 @@ def test_the_version_is_named_by_the_manifest_and_changes_with_it(tmp_path: Path
 
 
 @pytest.mark.rule("CAN-15")
-@pytest.mark.parametrize("name", ["pairs.onnx", "guard.onnx", "tagger.onnx", "words.npz", "tokenizer.json"])
+@pytest.mark.parametrize(
+    "name", ["pairs.onnx", "prefilter.onnx", "guard.onnx", "tagger.onnx", "words.safetensors", "tokenizer.json"]
+)
 def test_a_file_that_does_not_match_its_hash_stops_the_readers(tmp_path: Path, name: str) -> None:
     readers = tiny_readers(tmp_path, contradicts=CITIES)
     content = (tmp_path / name).read_bytes()
@@ -122,9 +137,9 @@ WRONG_MANIFESTS = {
     "no object": "[]",
     "files in a list": '{"files": [], "readers": {}, "tokenizer": "x"}',
     "no word table": '{"files": {}, "readers": {}, "tokenizer": "x"}',
-    "readers in a list": '{"files": {"words.npz": {"sha256": ""}}, "readers": [], "tokenizer": "x"}',
-    "a reader that is none": '{"files": {"words.npz": {"sha256": ""}}, "readers": {"pairs": 1}, "tokenizer": "x"}',
-    "no readers": '{"files": {"words.npz": {"sha256": ""}}, "readers": {}, "tokenizer": "x"}',
+    "readers in a list": '{"files": {"words.safetensors": {"sha256": ""}}, "readers": [], "tokenizer": "x"}',
+    "a reader that is none": '{"files": {"words.safetensors": {"sha256": ""}}, "readers": {"pairs": 1}, "tokenizer": "x"}',
+    "no readers": '{"files": {"words.safetensors": {"sha256": ""}}, "readers": {}, "tokenizer": "x"}',
     "nested without end": "[" * 100_000,
 }
 
@@ -203,8 +218,6 @@ def test_nothing_is_read_in_the_thread_of_the_event_loop(tmp_path: Path) -> None
     read = loaded.pairs.read
 
     class Noting:
-        file = loaded.pairs.file
-
         def read(self, a: str, b: str) -> object:
             threads.append(threading.get_ident())
             return read(a, b)

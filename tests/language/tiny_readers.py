@@ -5,13 +5,13 @@ weights of the words that a text holds; `[CLS]` is in every text and carries the
 as bytes here, so that the tests need nothing but onnxruntime.
 """
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import save as save_tensors
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import muniment_models
@@ -82,7 +82,7 @@ def _model(width: int, nodes: Sequence[bytes], constants: Sequence[bytes], outpu
     return _field(1, 8) + _field(8, _field(2, 17)) + _field(7, graph)
 
 
-# ---- the three readers ----
+# ---- the readers ----
 
 
 def _columns(vocabulary: Sequence[str], weights: Sequence[Words]) -> np.ndarray:
@@ -139,25 +139,32 @@ def write_weights(
     attack: Words | None = None,
     worth: Words | None = None,
     tags: Mapping[str, str] | None = None,
+    unrelated: Words | None = None,
     margin: float = 0.05,
     max_tokens: int = 64,
     version: str = "1",
 ) -> Path:
-    """Write the weights of tiny readers to a folder; each mapping gives the weights of words, `tags` their labels."""
+    """Write the weights of tiny readers to a folder; each mapping gives the weights of words, `tags` their labels.
+
+    The prefilter leaves out the pairs that hold a word of `unrelated`.
+    """
     given = [contradicts or {}, entails or {}, attack or {}, worth or {}]
-    vocabulary = [*_SPECIAL, *sorted({word for one in (*given, tags or {}) for word in one} - set(_SPECIAL))]
+    vocabulary = [
+        *_SPECIAL,
+        *sorted({word for one in (*given, tags or {}, unrelated or {}) for word in one} - set(_SPECIAL)),
+    ]
     given_labels = sorted(set((tags or {}).values()))
     special = [one for one in given_labels if one.partition("-")[0] in CATEGORIES]
     layers = [["O", *(one for one in given_labels if one not in special)], ["O", *special]]
     labels = [label for layer in layers for label in layer]
     folder.mkdir(parents=True, exist_ok=True)
-    stored = io.BytesIO()
     rows = np.eye(len(vocabulary), dtype=np.int8) * 127
-    np.savez(stored, rows=rows, scales=np.full(len(vocabulary), 1 / 127, dtype=np.float16))
+    scales = np.full(len(vocabulary), 1 / 127, dtype=np.float16)
     contents = {
         "tokenizer.json": _tokenizer(vocabulary).to_str().encode(),
-        "words.npz": stored.getvalue(),
+        "words.safetensors": save_tensors({"rows": rows, "scales": scales}),
         "pairs.onnx": _pairs(vocabulary, given[0], given[1]),
+        "prefilter.onnx": _pairs(vocabulary, *[{word: -weight for word, weight in (unrelated or {}).items()}] * 2),
         "guard.onnx": _guard(vocabulary, given[2], given[3]),
         "tagger.onnx": _tagger(vocabulary, layers, tags or {}),
     }
@@ -176,6 +183,12 @@ def write_weights(
                 "file": "pairs.onnx",
                 "labels": ["contradicts", "entails", "neither"],
                 "thresholds": {"contradicts": 0.8, "same": 0.8},
+            },
+            "prefilter": usual
+            | {
+                "file": "prefilter.onnx",
+                "labels": ["contradicts", "entails", "neither"],
+                "thresholds": {"related": 0.6},
             },
             "guard": usual
             | {"file": "guard.onnx", "labels": ["attack", "worth"], "thresholds": {"attack": 0.8, "worth": 0.5}},

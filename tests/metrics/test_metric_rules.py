@@ -1,6 +1,7 @@
 """The pure parts of metrics: the interval, captures ranked as memories are, budgets, and the form for Prometheus."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from muniment.language.embedding.tokenizers import CharacterTokenizer
 from muniment.metrics.measure import budgets
 from muniment.metrics.prometheus import FAMILIES, MOST_NAMES, OTHERS, prometheus_text
 from muniment.metrics.tokens import Prompt, RankedCapture, ranked, tokens_filled
+from muniment.model.compiled import Format
 from muniment.model.metrics import (
     AutoAccuracy,
     CalibrationCurve,
@@ -34,6 +36,8 @@ from muniment.model.metrics import (
     wilson,
 )
 from muniment.pack import builtin_pack, load_pack
+from muniment.recall.compiling.blocks import Fact
+from muniment.recall.compiling.formats import find_layout
 
 AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
@@ -80,7 +84,7 @@ def _ranked_capture(
     number: int, text: str, *, source: str = "agent", evidence: int = 0, intent: str | None = None
 ) -> RankedCapture:
     at = AT - timedelta(minutes=number)
-    return RankedCapture(f"cap_{number}", 100 - number, at, at, source, intent, text, evidence)
+    return RankedCapture(f"cap_{number}", 100 - number, at, at, source, "message", "bot", intent, text, evidence)
 
 
 SAID = [
@@ -118,26 +122,33 @@ def test_the_runs_own_intent_comes_first_among_equals() -> None:
     assert [one.intent_id for one in ranked(prompt, same, builtin_pack())] == ["sales.offer", "sales.*", None]
 
 
+def _as_memory(texts: Sequence[str], form: Format = "markdown") -> str:
+    """The captures as a prompt would show them."""
+    layout = find_layout(form)
+    known = (("class", "statement"), ("confidence", "0.60"), ("source", "agent"), ("kind", "message"))
+    fields = (*known, ("observed", f"{AT:%Y-%m-%dT%H:%M}Z"), ("author", "bot"))
+    facts = [Fact(f"m{number}", text, fields) for number, text in enumerate(texts, 1)]
+    return layout.text([layout.block((fact,), conflict=False) for fact in facts])
+
+
 @pytest.mark.rule("MET-3")
-@pytest.mark.parametrize(
-    ("budget", "used"),
-    [
-        (1000, 7 + 8 + 6),  # four characters a token, each with a line end before it
-        (15, 8 + 6),  # too little is left for the beginning of the last
-        (33, 7 + 8 + 6),
-        (3, 0),
-    ],
-)
-def test_they_are_put_in_whole_as_long_as_there_is_room(budget: int, used: int) -> None:
-    prompt = Prompt(None, None, AT, budget, 0)
-    assert tokens_filled(prompt, SAID, builtin_pack(), CharacterTokenizer()) == used
+@pytest.mark.parametrize("form", ["markdown", "xml", "json", "messages"])
+def test_they_are_put_in_as_memory_would_be_with_the_frame_and_their_provenance(form: Format) -> None:
+    texts = ["Tea at four.", "The parcel to Lyon was late again."]
+    same = [_ranked_capture(1, text) for text in texts]
+    prompt = Prompt(None, None, AT, 10_000, 0, form)
+    whole = CharacterTokenizer().count(_as_memory([one.text for one in ranked(prompt, same, builtin_pack())], form))
+    # Counted block by block, each may take a token more or less.
+    assert tokens_filled(prompt, same, builtin_pack(), CharacterTokenizer()) == pytest.approx(whole, abs=4)
+    assert tokens_filled(prompt, [], builtin_pack(), CharacterTokenizer()) == 0
 
 
 @pytest.mark.rule("MET-3")
 def test_the_last_is_cut_to_the_room_that_is_left() -> None:
-    long = [_ranked_capture(1, "x" * 400)]
-    assert tokens_filled(Prompt(None, None, AT, 40, 0), long, builtin_pack(), CharacterTokenizer()) == 40
-    assert tokens_filled(Prompt(None, None, AT, 20, 0), long, builtin_pack(), CharacterTokenizer()) == 0
+    long = [_ranked_capture(1, "x" * 4000)]
+    bare = CharacterTokenizer().count(_as_memory([""]))
+    assert tokens_filled(Prompt(None, None, AT, bare + 60, 0), long, builtin_pack(), CharacterTokenizer()) == bare + 60
+    assert tokens_filled(Prompt(None, None, AT, bare + 10, 0), long, builtin_pack(), CharacterTokenizer()) == 0
 
 
 # ---- budgets ----

@@ -7,7 +7,6 @@ import pytest
 
 from muniment import Fabric
 from muniment.errors import InvalidInput, RoleMissing
-from muniment.language.embedding.tokenizers import builtin_tokenizer
 from muniment.model.consent import Consent
 from muniment.model.metrics import GoldenResult
 from muniment.testing import FakeClock, People
@@ -184,19 +183,35 @@ def test_compiled_memory_is_weighed_against_the_captures_the_run_could_have_been
     clock.advance(minutes=1)
     run = people.run(classification_allowed={"PUBLIC", "INTERNAL"})
     whole = fabric.compile(run, "Why was the parcel to Lyon late?", token_budget=2000)
-    count = builtin_tokenizer().count
-    everything = sum(count(f"\n{text}") for text in (near, far, "Parcels go out on Mondays."))
     found = measure(fabric, people).tokens
     assert (found.prompts, found.skipped, found.compiled) == (1, 0, whole.budget.used)
-    assert found.captures == everything
-    assert found.ratio == whole.budget.used / everything
+    everything = found.captures
+    # Three captures as three blocks in the same frame; the memory is one of them.
+    frame = whole.budget.frame
+    (block,) = whole.budget.blocks.values()
+    assert everything == pytest.approx(frame + 3 * block, rel=0.2)
+    assert found.ratio == whole.budget.used / everything < 1
     # What is captured after the prompt was compiled does not count; with less room it is filled and no more.
     capture_message(fabric, people, "Said too late to matter.")
     clock.advance(minutes=1)
     narrow = fabric.compile(run, token_budget=64)
     both = measure(fabric, people).tokens
     assert (both.prompts, both.compiled) == (2, whole.budget.used + narrow.budget.used)
-    assert everything < both.captures <= everything + 64
+    assert everything <= both.captures <= everything + 64
+
+
+@pytest.mark.rule("MET-3")
+def test_memory_that_says_what_the_captures_say_does_not_count_as_dearer(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    item = proposed(fabric, people.run(), write_class="statement", text="Parcels go out on Mondays.")
+    fabric.queue.approve(people.reviewer, item.proposal_id)
+    for age in (timedelta(minutes=1), timedelta(days=60)):
+        clock.advance(days=age.days, minutes=age.seconds // 60)
+        fabric.compile(people.run(), "when do parcels go out?")
+        found = measure(fabric, people).tokens
+        assert found.ratio is not None
+        assert 0.8 < found.ratio <= 1.05, "also where the capture is older than those that are looked at"
 
 
 # ---- governance ----

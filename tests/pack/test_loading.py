@@ -73,7 +73,9 @@ memory_layer:
         (
             11,
             "memory_layer.recall_policy.confidense",
-            unknown.format("confidence", "max_recalls, freshness, confidence, weights, recency_half_life"),
+            unknown.format(
+                "confidence", "max_recalls, freshness, confidence, relevance_floor, weights, recency_half_life"
+            ),
         ),
         (12, "memory_layer.recall_policy.confidence", 'expected a number, got the text "0.9"'),
         (14, "memory_layer.recall_policy.max_recalls", "expected a whole number, got the number 8.5"),

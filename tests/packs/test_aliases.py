@@ -10,18 +10,12 @@ from muniment.model.backfill import ItemOutcome
 from muniment.packs.loosening import loosened
 from muniment.testing import FakeClock, People
 from tests.pack_activation import acme, activate, put_in_force, register
+from tests.packs.pack_texts import CRM_MAP
 from tests.stories import CONSENT, promoted, proposed, refused, remembered
 
 ALIASES = "identity: {aliases: {cust: customer, client: customer}}"
 OLD, NEW, CLIENT = "cust:a1", "customer:a1", "client:a1"
 KEY: dict[str, Any] = {"predicate": "prefers_channel"}
-MAP = """memory_layer:
-  extractors:
-    - name: crm
-      version: 1.0.0
-      fields:
-        - {each: "$.items[*]", entity: $.who, predicate: $.predicate, value: $.said, write_class: preference}
-"""
 
 
 def with_aliases(fabric: Fabric, people: People, version: str = "2.0.0", text: str = ALIASES) -> str:
@@ -96,7 +90,7 @@ def test_facts_under_two_names_meet_also_if_one_was_promoted_before_the_alias(
 @pytest.mark.rule("PAC-7", "CTR-1")
 def test_a_batch_that_is_compared_at_once_meets_memories_under_other_names(fabric: Fabric, people: People) -> None:
     stands = remembered(fabric, people, "email", entity=OLD, user_id=None)
-    with_aliases(fabric, people, text=f"{ALIASES}\n{MAP}\nontology: {{predicates: {{prefers_channel: {{}}}}}}")
+    with_aliases(fabric, people, text=f"{ALIASES}\n{CRM_MAP}\nontology: {{predicates: {{prefers_channel: {{}}}}}}")
     items = [{"who": f"client:a{n}", "predicate": "prefers_channel", "said": "phone"} for n in range(1, 10)]
     _result(fabric, people, *items)
     proposals = [fabric.queue.get(people.reviewer, one) for one in fabric.consolidate(people.tenant_id).proposals]
@@ -265,12 +259,14 @@ def test_an_idempotency_key_holds_across_the_activation_of_an_alias(fabric: Fabr
 def test_a_capture_of_before_the_alias_is_read_under_the_new_name_and_proposed_once(
     fabric: Fabric, people: People
 ) -> None:
-    put_in_force(fabric, people.tenant_id, acme("1.0.0", MAP))
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", CRM_MAP))
     item = {"who": OLD, "predicate": "contact_channel", "said": "email"}
     first = _result(fabric, people, item)
     fabric.consolidate(people.tenant_id)
     waiting = _result(fabric, people, item | {"said": "phone"})
-    later = MAP.replace("$.predicate", "prefers_channel").replace("entity: $.who", "entity: $.id, namespace: customer")
+    later = CRM_MAP.replace("$.predicate", "prefers_channel").replace(
+        "entity: $.who", "entity: $.id, namespace: customer"
+    )
     renamed = "ontology: {predicates: {prefers_channel: {renamed_from: [contact_channel]}}}"
     with_aliases(fabric, people, text=f"{ALIASES}\n{renamed}\n{later}")
     fabric.captures.rerun(people.reviewer, first, "pack_changed")

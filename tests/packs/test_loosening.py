@@ -35,6 +35,27 @@ RULES: dict[str, tuple[str, str, str]] = {
         "",
         "audit.floor: 0.95 to 0.5",
     ),
+    "a proven source": (
+        "memory_layer: {proven_sources: [{vouched: user, extractors: [messages@1], declared_by: us, reason: it is}]}",
+        "",
+        "proven_sources: also user by messages@1",
+    ),
+    "what a source is": (
+        "memory_layer: {promotion_thresholds: {calibrate_by: [tool, extractor]}}",
+        "",
+        "promotion_thresholds.calibrate_by: without agent",
+    ),
+    "the working tier": (
+        "memory_layer: {promotion_thresholds: {working: 0.6}}",
+        "memory_layer: {promotion_thresholds: {working: 0.7}}",
+        "promotion_thresholds.working: 0.7 to 0.6",
+    ),
+    "own updates": (
+        "memory_layer: {contradiction: {own_updates: true}}",
+        "",
+        "contradiction.own_updates: false to true",
+    ),
+    "undo": ("memory_layer: {undo: {term: 1h}}", "", "undo.term: 1 day to 0.0416667 days"),
     "trust floor": ("memory_layer: {trust: {floor: 0.1}}", "", "trust.floor: 0.4 to 0.1"),
     "penalty": (
         "memory_layer: {trust: {instruction_penalty: 0.1}}",

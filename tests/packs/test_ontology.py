@@ -10,6 +10,7 @@ from muniment.errors import InvalidInput
 from muniment.testing import FakeClock, People
 from tests.language.candidates import draft
 from tests.pack_activation import acme, put_in_force
+from tests.packs.pack_texts import CRM_MAP
 from tests.stories import CONSENT, promoted, proposed, refused
 
 NAMESPACES = "identity: {namespaces: [customer, order], aliases: {cust: customer}}"
@@ -22,13 +23,6 @@ ontology:
     account_manager: {type: ceid}
     born_on: {type: date, label: PII}
   dropped: [shoe_size]
-"""
-MAP = """memory_layer:
-  extractors:
-    - name: crm
-      version: 1.0.0
-      fields:
-        - {each: "$.items[*]", entity: $.who, predicate: $.predicate, value: $.said, write_class: preference}
 """
 SAID: dict[str, Any] = {"kind": "statement", "text": "Ring twice.", "classification": "INTERNAL"}
 
@@ -146,7 +140,7 @@ def test_what_was_rejected_under_the_old_name_is_refused_under_the_new_one(fabri
 
 @pytest.mark.rule("PAC-7")
 def test_a_dropped_predicate_is_refused_also_where_an_extractor_reads_its_name(fabric: Fabric, people: People) -> None:
-    in_force(fabric, people, ONTOLOGY + MAP)
+    in_force(fabric, people, ONTOLOGY + CRM_MAP)
     assert reason(fabric, people, predicate="shoe_size", value=43) == ("allow_list", "predicate_dropped")
     items = [{"who": "customer:c1", "predicate": name, "said": "43"} for name in ("shoe_size", "contact_channel")]
     fabric.capture(

@@ -49,7 +49,7 @@ def test_what_policy_may_promote_is_promoted_in_the_transaction_that_proposes_it
         proposal = auto.queue.get(people.reviewer, proposal_id)
         if proposal.memory_id in done.promoted:
             assert [(one.action, one.by) for one in proposal.verdicts] == [("approve", "auto")]
-    shown = auto.recall(people.run("cust_1"), texts[0], limit=50)
+    shown = auto.recall(people.run("cust_1"), limit=50)
     assert {record.id for record in shown.all_records} >= set(done.promoted)
     assert auto.verify(people.auditor).ok
 
@@ -205,6 +205,6 @@ def test_captures_that_another_process_consolidates_while_they_are_read_are_cons
     between_two_statements_of_the_read(monkeypatch, place, lambda: fabric.consolidate(people.tenant_id))
     auto.consolidate(people.tenant_id)
     found = auto.queue.list(people.reviewer, limit=100)
-    shown = auto.recall(people.run("cust_1"), "anything", limit=50).all_records
+    shown = auto.recall(people.run("cust_1"), limit=50).all_records
     assert len({one.text for one in shown} | {one.candidate.text for one in found}) == len(SAID)
     assert len(shown) + len(found) == len(SAID)

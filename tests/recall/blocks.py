@@ -19,6 +19,8 @@ def sent(ids: Sequence[str]) -> dict[str, Any]:
     terms["times"] = 1
     numbers = {name: np.ones(count, dtype=">f8").tobytes() for name in ("priority", "confidence")}
     times = {name: np.ones(count, dtype=">i8").tobytes() for name in ("born_seq", "promoted_at", "expires_at")}
+    ends = {"valid_from": np.iinfo(np.int64).min, "valid_until": np.iinfo(np.int64).max}
+    times |= {name: np.full(count, end, dtype=">i8").tobytes() for name, end in ends.items()}
     joined = FIELD.join(ids)
     profile = FIELD.join(["semantic", "statement", "INTERNAL", *[""] * 6])
     return {

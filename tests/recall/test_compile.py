@@ -15,6 +15,7 @@ from muniment.model.events import Event
 from muniment.recall import verbs as compilation
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.pack_activation import WITHOUT_FLOOR, put_in_force
 from tests.stories import CONSENT, promoted, proposed, remembered
 
 SUBJECT = "customer:cust_1"
@@ -24,6 +25,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 def furnish(fabric: Fabric, people: People) -> dict[str, Any]:
     """A plain record, one of low confidence, and a conflict."""
+    put_in_force(fabric, people.tenant_id, WITHOUT_FLOOR)
     return {
         "plain": remembered(fabric, people, "aardvark", predicate="pet"),
         "low": remembered(fabric, people, "badger", predicate="low", confidence=0.4),

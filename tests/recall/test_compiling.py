@@ -185,10 +185,10 @@ def everything(**given: Any) -> Compiled:
 @pytest.mark.parametrize(
     ("form", "digest"),
     [
-        ("markdown", "b9922fbc2abc0168cd110cf887d29a85d72a931dd8ac6f3b64084944a9297345"),
-        ("xml", "6fc46d82b4c340de26fededd3f27f4f72b5cd7c1d5295410af6fc265e452078b"),
-        ("json", "700663165b02d40f2aa9432ae2531c23d622c0f0d157fb485472342a1b6277a1"),
-        ("messages", "f5c5e13f42affe71fd85db2928e795bcdf897afdde9e901c0c1cc5c55d63f9ba"),
+        ("markdown", "b5f12262d3cf3c94eaa3c26e522ba26182f7dbf3d882d1a619efa14ddb12127a"),
+        ("xml", "5addffa788cfbce4f073b6c2fccd1b7eecd4047fb83832b09be10bdc214c0d11"),
+        ("json", "b05610b6f5ad7fcba5d01866aed15807ff578cb7ad32edf5f2bf4ec4fdf69874"),
+        ("messages", "e22c4f2d92aa4c3046f663b11bf23ddda5b2ab3d35a1accdde5bc618f4a2e238"),
     ],
 )
 def test_the_same_memories_have_the_same_hash_on_any_machine(form: Format, digest: str) -> None:

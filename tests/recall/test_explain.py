@@ -205,7 +205,8 @@ def test_without_a_run_those_filters_are_reported_that_ask_nothing_of_one(
     memory_id = remembered(fabric, people, tier="episodic", classification="CONFIDENTIAL")
     explained = fabric.explain(people.auditor, memory_id=memory_id)
     assert (explained.visible, explained.pack, explained.returned, explained.seq) == (True, None, None, None)
-    assert {one.name for one in explained.filters} == {"consent", "content", "promoted", "retracted", "expired"}
+    asked_of_nobody = {"consent", "content", "promoted", "retracted", "expired", "session_end", "validity"}
+    assert {one.name for one in explained.filters} == asked_of_nobody
     clock.advance(days=30)
     assert fabric.explain(people.reviewer, memory_id=memory_id).hidden_by == ("expired",)
 

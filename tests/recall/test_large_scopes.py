@@ -24,7 +24,7 @@ from tests.stories import CONSENT, promoted, proposed, remembered, run_job
 # So many texts of few words are not to be compared with each other.
 PACK = load_pack(
     'pack_meta: {id: large, version: "1.0.0"}\n'
-    "memory_layer: {recall_policy: {max_recalls: 50},"
+    "memory_layer: {recall_policy: {max_recalls: 50, relevance_floor: 0.0},"
     " contradiction: {embedders: {wordllama-256@1: {similarity: 0.99, duplicate_similarity: 0.99}}}}"
 )
 COLOURS, THINGS, DOINGS, PLACES = (

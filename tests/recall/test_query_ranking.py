@@ -7,6 +7,7 @@ import pytest
 
 from muniment import Fabric
 from muniment.testing import FakeClock, People
+from tests.pack_activation import WITHOUT_FLOOR, put_in_force
 from tests.recall.scores import PARTS, texts, totals
 from tests.stories import promoted, proposed, remembered
 
@@ -46,6 +47,7 @@ def test_the_nearer_its_intent_to_the_runs_the_more_a_memory_counts(fabric: Fabr
 
 @pytest.mark.rule("REC-2", "REC-6")
 def test_a_memory_about_an_entity_that_the_query_names_counts_more(fabric: Fabric, people: People) -> None:
+    put_in_force(fabric, people.tenant_id, WITHOUT_FLOOR)
     orders = {
         entity: remembered(fabric, people, "late", entity=entity, predicate="state", text="It is late.")
         for entity in ("order:o1", "order:o2", "order:o3")
@@ -93,6 +95,7 @@ def test_a_correction_comes_before_the_most_relevant_on_its_key(under: Any, peop
 
 @pytest.mark.rule("REC-3")
 def test_of_low_confidence_it_stands_apart_and_is_ranked_there_too(fabric: Fabric, people: People) -> None:
+    put_in_force(fabric, people.tenant_id, WITHOUT_FLOOR)
     remembered(fabric, people, "tea", predicate="a", text="Tea with milk.")
     low = [
         remembered(fabric, people, value, predicate=predicate, text=text, confidence=0.4)
@@ -109,6 +112,7 @@ def test_of_low_confidence_it_stands_apart_and_is_ranked_there_too(fabric: Fabri
 
 @pytest.mark.rule("REC-4", "CTR-6")
 def test_open_conflicts_come_whole_and_apart_the_most_relevant_first(fabric: Fabric, people: People) -> None:
+    put_in_force(fabric, people.tenant_id, WITHOUT_FLOOR)
     plain = remembered(fabric, people, "x", predicate="about", text="Parcels are what it is about.")
     sides = {
         predicate: {promoted(fabric, people, value, predicate=predicate) for value in values}

@@ -14,7 +14,7 @@ from muniment.model.recall import Recall
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.pack_activation import acme, put_in_force, register
+from tests.pack_activation import WITHOUT_FLOOR, acme, put_in_force, register
 from tests.recall.scores import PARTS, texts, totals
 
 EMAIL = "Anna prefers to be contacted by email in the morning."
@@ -41,7 +41,8 @@ def stated(fabric: Fabric, people: People, texts: Sequence[str], run: RunContext
 def library(server: TestServer, database: str) -> Iterator[tuple[Fabric, People]]:
     """A few facts that nobody changes."""
     people = People(f"tenant_{uuid4().hex[:12]}")
-    with Fabric.open(server.url(database), clock=FakeClock(), master_keys=MASTER_KEYS) as fabric:
+    url, keys = server.url(database), MASTER_KEYS
+    with Fabric.open(url, clock=FakeClock(), master_keys=keys, pack=WITHOUT_FLOOR) as fabric:
         stated(fabric, people, TEXTS)
         yield fabric, people
 
@@ -146,7 +147,7 @@ def test_a_pack_with_other_weights_gives_another_order(library: tuple[Fabric, Pe
     fabric, people = library
     only = {
         name: load_pack(
-            f'pack_meta: {{id: only.{name}, version: "1.0.0"}}\nmemory_layer: {{recall_policy: {{weights: '
+            f'pack_meta: {{id: only.{name}, version: "1.0.0"}}\nmemory_layer: {{recall_policy: {{relevance_floor: 0.0, weights: '
             + "{"
             + ", ".join(f"{part}: {2.0 if part == name else 0.0}" for part in sorted(PARTS))
             + "}}}"
@@ -155,7 +156,9 @@ def test_a_pack_with_other_weights_gives_another_order(library: tuple[Fabric, Pe
     }
     for pack in only.values():
         register(fabric, people.tenant_id, pack)
-    put_in_force(fabric, people.tenant_id, acme("1.0.0", may_pin=f"[{', '.join(one.ref for one in only.values())}]"))
+    pins = f"[{', '.join(one.ref for one in only.values())}]"
+    text = "memory_layer: {recall_policy: {relevance_floor: 0.0}}"
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", text, may_pin=pins))
 
     def by(name: str, query: str) -> Recall:
         return fabric.recall(people.run(pack=only[name].ref), query)

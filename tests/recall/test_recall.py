@@ -22,7 +22,7 @@ def sees(fabric: Fabric, run: RunContext, memory_id: str) -> bool:
     answer = fabric.recall(run)
     listed = memory_id in {record.id for record in (*answer.records, *answer.low_confidence)}
     for _ in range(2):
-        by_query = fabric.recall(run, "anything at all")
+        by_query = fabric.recall(run, f"anything about {SUBJECT}")
         assert listed == (memory_id in {record.id for record in (*by_query.records, *by_query.low_confidence)})
     try:
         fabric.get(run, memory_id)

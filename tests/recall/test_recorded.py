@@ -11,7 +11,7 @@ from muniment.testing import FakeClock, People
 from tests.recall.explaining import PII, SUBJECT, not_found
 from tests.stories import CONSENT, promoted, remembered
 
-SECRET = "where is the harbour office"
+SECRET = "which channel does the harbour office prefer"
 
 
 def ids(fabric: Fabric, people: People, **narrowed: Any) -> list[str]:

@@ -13,6 +13,7 @@ from muniment.model.context import Principal
 from muniment.pack import load_pack
 from muniment.review.rules import is_strict, may_approve, reasons_for_a_person
 from tests.language.candidates import draft
+from tests.language.captures import capture
 
 HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
 
@@ -41,7 +42,7 @@ def test_policy_alone_promotes_only_when_nothing_at_all_speaks_for_a_person(
 ) -> None:
     pack = load_pack(HEAD + "memory_layer: {classes: {preference: {approval: auto, auto_promotion: {}}}}")
     given: dict[str, Any] = {"tier": "semantic", "contradicts": False, **how}
-    assert reasons_for_a_person(candidate(**fields), **given, pack=pack) == reasons
+    assert reasons_for_a_person(candidate(**fields), capture(), **given, pack=pack) == reasons
 
 
 @pytest.mark.rule("REV-3", "CAN-6")

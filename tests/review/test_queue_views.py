@@ -14,7 +14,7 @@ from muniment.model.context import RunContext
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Opener
 from tests.security.catalogue import tenant_tables
-from tests.stories import CONSENT, KEY, event_data, promoted, proposed, run_job
+from tests.stories import CONSENT, KEY, event_data, promoted, proposed, remembered, run_job
 
 SUBJECT = "customer:cust_1"
 Standing = Callable[[], list[tuple[Any, ...]]]
@@ -235,7 +235,7 @@ def test_a_preview_shows_recall_before_and_after_and_leaves_nothing(
     other = promoted(fabric, people, "tea", predicate="drinks")
     item = proposed(fabric, people.run(), **KEY, value="email").proposal_id
     before = tenant_state()
-    seen = fabric.queue.preview(people.reviewer, item, query="How does she want to be reached?")
+    seen = fabric.queue.preview(people.reviewer, item, query="How does customer:cust_1 want to be reached?")
     assert tenant_state() == before
     assert (seen.status, seen.error, seen.supersedes, seen.disappears) == ("promoted", None, (), ())
     assert [one.id for one in seen.before.records] == [other]
@@ -245,7 +245,7 @@ def test_a_preview_shows_recall_before_and_after_and_leaves_nothing(
     with pytest.raises(NotFound):
         fabric.get(people.auditor, new.id)
     fabric.queue.approve(people.reviewer, item)
-    after = fabric.recall(people.run(), "How does she want to be reached?")
+    after = fabric.recall(people.run(), "How does customer:cust_1 want to be reached?")
     assert [(one.text, one.score) for one in after.records] == [
         (one.text, one.score) for one in seen.after.records
     ]  # the clock stands still
@@ -344,10 +344,9 @@ def test_a_preview_says_what_stands_against_an_approval(
 
 
 def test_a_preview_of_a_repetition_changes_nothing(fabric: Fabric, people: People) -> None:
-    first = proposed(fabric, people.run(), **KEY, value="email").proposal_id
-    second = proposed(fabric, people.run(), **KEY, value="email").proposal_id
-    fabric.queue.approve(people.reviewer, first)
-    seen = fabric.queue.preview(people.reviewer, second)
+    item = proposed(fabric, people.run(), **KEY, value="email").proposal_id
+    remembered(fabric, people, "email", user_id=None)
+    seen = fabric.queue.preview(people.reviewer, item)
     assert (seen.status, seen.memory_id, seen.appears) == ("duplicate", None, ())
     assert seen.before == seen.after
 

@@ -188,7 +188,7 @@ class Asking(Packing):
         run = run_at(people, seat, labels)
         if not by_run and self.looks % 5 == 0:
             # Of nobody in particular: what asks nothing of a run.
-            of_nobody = ("consent", "content", "promoted", "retracted", "expired")
+            of_nobody = ("consent", "content", "promoted", "retracted", "expired", "session_end", "validity")
             run, verdicts = None, {name: verdicts[name] for name in of_nobody}
 
         def asked() -> Explanation:

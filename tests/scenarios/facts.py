@@ -102,6 +102,21 @@ def relation(one: Fact, other: Fact) -> str:
     return "same" if said == other_said else "contradicts"
 
 
+def is_one_item(one: Fact, other: Fact) -> bool:
+    """Whether two that wait say the same to the same runs, word for word."""
+    said = (one.key, one.value, one.text, one.whom, one.correction)
+    if said != (other.key, other.value, other.text, other.whom, other.correction):
+        return False
+    return _seen_from(one) == _seen_from(other)
+
+
+def _seen_from(fact: Fact) -> tuple[str | None, ...]:
+    place, tenants_own = fact.place, fact.place.user is None
+    session = place.session if fact.tier == "working" else None
+    workflow = place.workflow if fact.tier == "episodic" and tenants_own else None
+    return (place.user, session, workflow, place.intent, place.region)
+
+
 def repeats_rejected(one: Fact, rejected: Fact) -> bool:
     """Whether it says again what was rejected for the same user or for all."""
     return rejected.place.user in (None, one.place.user) and relation(one, rejected) == "same"
@@ -178,6 +193,10 @@ class Memory:
             "retracted": self.ended_in is None or then.step < self.ended_in,
             "expired": not self._expired(then.at),
             "freshness": self._fresh(then.at),
+            # No fact of these histories says when it holds in the world.
+            "validity": True,
+            # No session of these stories ends; tests/sessions has that.
+            "session_end": True,
         }
 
 

@@ -4,6 +4,7 @@ All is kept in the order it came: a story that is told again must find everythin
 Nothing is forgotten: every change has the step it happened in, and so what was true in any of them can be asked.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,6 +14,7 @@ from tests.scenarios.facts import (
     Memory,
     PointInTime,
     covers,
+    is_one_item,
     rank,
     relation,
     repeats_rejected,
@@ -27,7 +29,7 @@ REMEMBERED = timedelta(days=180)
 ENDS = {"wrong": "retracted", "deprecated": "retracted"}
 BRINGS_BACK = ("wrong", "deprecated")
 # What time alone changes: whom all else lets through may be told of the rest.
-OF_TIME = ("promoted", "retracted", "expired", "freshness")
+OF_TIME = ("promoted", "retracted", "expired", "freshness", "session_end", "validity")
 
 
 @dataclass
@@ -43,6 +45,7 @@ class Proposal:
     rejected_at: datetime | None = None
     lifted: bool = False
     returned: bool = False
+    overridden: bool = False
     version: str = FIRST
 
     @property
@@ -197,6 +200,17 @@ class Tenant:
     def waiting(self) -> list[Proposal]:
         return [proposal for proposal in self.proposals.values() if proposal.waits]
 
+    def item(self, proposal: Proposal) -> list[Proposal]:
+        """All that wait and say the same, in the order they came."""
+        return [one for one in self.waiting() if one is proposal or is_one_item(one.fact, proposal.fact)]
+
+    def to_promote(self, proposal: Proposal, who: str) -> list[Proposal]:
+        """Those of an item of which the first that can be is promoted: none of the approver's own words."""
+        others = [one for one in self.item(proposal) if who not in (one.fact.author, *one.editors)]
+        if proposal in others and proposal.overridden:
+            return [proposal, *(one for one in others if one is not proposal)]
+        return others or [proposal]
+
     def became(self, proposal_id: str) -> Memory | None:
         return next((memory for memory in self.memories.values() if memory.proposal_id == proposal_id), None)
 
@@ -323,20 +337,22 @@ class Tenant:
         who: str,
         now: datetime,
         memory_id: str | None,
+        others: Sequence[Proposal] = (),
     ) -> None:
-        """What an approval came to."""
+        """What an approval came to, for the proposal and for the others that say the same."""
         step = self._step(now)
         if isinstance(found, Repeats):
-            proposal.status, proposal.repeats = "duplicate", found.memory_id
-            self._end("duplicate", step, proposal_id=proposal.proposal_id)
+            self._repeat([proposal, *others], found.memory_id, step)
             return
         self._dispute(proposal.proposal_id, found.against, step)
         if isinstance(found, Stopped):
             if found.status == "blocked":
-                self.decide(proposal, "blocked", now)
+                for one in (proposal, *others):
+                    self.decide(one, "blocked", now)
             proposal.status = found.status
             return
         assert memory_id is not None
+        self._repeat(others, memory_id, step)
         root = found.consent.root if found.consent is not None else None
         proposal.status = "promoted"
         self.memories[memory_id] = Memory(
@@ -344,6 +360,11 @@ class Tenant:
         )
         for old in found.replaced:
             self._withdraw(old, "corrected" if proposal.fact.correction else "superseded", step, memory_id)
+
+    def _repeat(self, proposals: Sequence[Proposal], memory_id: str, step: int) -> None:
+        for one in proposals:
+            one.status, one.repeats = "duplicate", memory_id
+            self._end("duplicate", step, proposal_id=one.proposal_id)
 
     def retract_memory(self, memory: Memory, reason: str, now: datetime, superseded_by: str | None = None) -> None:
         """It stands no longer, and with it ends what it was a side of."""

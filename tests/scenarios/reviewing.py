@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from muniment import Refusal
-from muniment.errors import AlreadyDecided, Conflict
+from muniment.errors import AlreadyDecided, Conflict, NotPromotable
 from muniment.model.proposal import Proposal as Queued
 from tests.scenarios.facts import Memory
 from tests.scenarios.oracle import Barred, Promoted, Proposal, Refused, Repeats, Stopped
@@ -56,14 +56,25 @@ class Reviewing(Writing):
             return
         if tier is not None and (tier != "working" or proposal.fact.place.session is not None):
             assert self.fabric.queue.override(people.reviewer, proposal.proposal_id, tier=tier).tier_target == tier
-            proposal.tier = tier
+            proposal.tier, proposal.overridden = tier, True
         memories = list(oracle.memories.values())
         self.decide(tenant, proposal, who, pick(memories, victim) if victim is not None and memories else None)
 
     def decide(self, tenant: int, proposal: Proposal, who: str, old: Memory | None) -> None:
-        """Approve, and compare what came of it."""
+        """Approve, and compare what came of it: of those that say the same one is promoted, and the others end."""
         _, oracle = self.on(tenant)
-        expected = oracle.approval(proposal, who, self.clock.now, old)
+        chosen, *further = oracle.to_promote(proposal, who)
+        if chosen is not proposal and self.regated(tenant, chosen):
+            return
+        expected = oracle.approval(chosen, who, self.clock.now, old)
+        for one in further:
+            if not isinstance(expected, Barred) or expected.error is not NotPromotable:
+                break
+            if one.version == oracle.in_force:
+                other = oracle.approval(one, who, self.clock.now, old)
+                if not isinstance(other, Barred):
+                    chosen, expected = one, other
+        others = [one for one in oracle.item(proposal) if one is not chosen]
         supersedes = old.memory_id if old is not None else None
         after, error = failing(
             lambda: self.fabric.queue.approve(self.reviewer(tenant, who), proposal.proposal_id, supersedes=supersedes)
@@ -76,10 +87,11 @@ class Reviewing(Writing):
             case Repeats(memory_id):
                 assert (after.status, after.duplicate_check) == ("duplicate", memory_id)
             case Stopped(status):
-                assert after.status == status
+                assert after.status == (status if chosen is proposal or status == "blocked" else proposal.status)
             case Promoted():
-                assert after.status == "promoted"
-        oracle.apply(proposal, expected, who, self.clock.now, after.memory_id)
+                assert after.status == ("promoted" if chosen is proposal else "duplicate")
+        memory_id = after.memory_id if chosen is proposal else after.duplicate_check
+        oracle.apply(chosen, expected, who, self.clock.now, memory_id, others)
 
     @precondition(waiting)
     @rule(which=anything, who=reviewers, value=values, sentence=sentences, raised=st.booleans())
@@ -107,7 +119,10 @@ class Reviewing(Writing):
         if self.regated(tenant, proposal):
             return
         assert self.fabric.queue.reject(people.reviewer, proposal.proposal_id, reason="no").status == "rejected"
-        oracle.decide(proposal, "rejected", self.clock.now)
+        for one in oracle.item(proposal):
+            oracle.decide(one, "rejected", self.clock.now)
+            if one is not proposal:
+                one.rejected_at = None  # Remembered once, by the one that was rejected.
         with pytest.raises(AlreadyDecided):
             self.fabric.queue.approve(people.second_reviewer, proposal.proposal_id)
 

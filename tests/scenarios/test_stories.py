@@ -68,7 +68,6 @@ def test_a_consent_that_runs_out_hides_then_buries_and_a_renewal_keeps(story: St
     assert story.ends == ["consent_revoked"] and story.outcomes == ["consent_revoked"]
     agreed(story)
     story.say("phone", label="PII")
-    story.ok()
     assert story.shown(classification_allowed={"PII"}) == ["phone"]
 
 
@@ -104,7 +103,6 @@ def test_a_duplicate_found_at_the_approval_disputes_nothing(story: Story) -> Non
     story.say("mail", place=U2)
     story.say("phone", then=None)
     story.say("phone", then=None)
-    story.ok()
     story.ok()
     assert story.statuses == ["promoted", "promoted", "duplicate"] and story.outcomes == [None, "duplicate"]
 

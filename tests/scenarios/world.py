@@ -77,7 +77,7 @@ ontology: {{predicates: {{tag: {{cardinality: many}}}}}}
 memory_layer:
   promotion_thresholds: {{confidence_floor: {rules.floor}}}
   trust: {{floor: {rules.trust_floor}}}
-  recall_policy: {{max_recalls: 1000, freshness: {{episodic: {FRESH["episodic"].days}d}}}}
+  recall_policy: {{max_recalls: 1000, relevance_floor: 0.0, freshness: {{episodic: {FRESH["episodic"].days}d}}}}
   contradiction: {{unresolved: {unresolved}}}
   classes:
     decision_outcome: {{auto_resolve: {{margin: {MARGIN}, fresher_evidence: true}}}}

@@ -25,6 +25,7 @@ APPEND_ONLY = {
     "chain_batches",
     "pack_activations",
     "pack_labels",
+    "pack_confirmations",
     "memories",
     "memory_bodies",
     "memory_vectors",
@@ -32,8 +33,10 @@ APPEND_ONLY = {
     "memory_terms",
     "memory_links",
     "retractions",
+    "session_ends",
     "tombstones",
     "contradictions",
+    "proposal_contradictions",
     "resolutions",
     "qualifications",
     "recalls",
@@ -59,6 +62,8 @@ DELETABLE = {
     ("jobs", "memory_bodies"),
     ("privacy", "memory_bodies"),
     ("writer", "retries"),
+    ("writer", "waiting_proposals"),
+    ("privacy", "waiting_proposals"),
     ("jobs", "alerts"),
     ("jobs", "requests"),
     ("jobs", "attendances"),
@@ -83,12 +88,13 @@ COMPUTED = {
     "required_gates",
     "name_characters",
     "name_keys",
+    "person_names",
     "server_mark",
     "transaction_mark",
 }
 # What the jobs see of all tenants, to know where work waits: names, clocks, when a job ran. No content.
 SEEN_BY_JOBS = {"tenants", "tenant_clock", "job_runs"}
-TASKS = ("writer", "recall", "auditor", "privacy", "jobs")
+TASKS = ("writer", "recall", "auditor", "privacy", "jobs", "subject")
 
 Connection = psycopg.Connection[tuple[object, ...]]
 

@@ -93,8 +93,10 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
     fabric.captures.rerun(people.reviewer, no.capture_id, "requested")
     fabric.consolidate(people.tenant_id)
     waiting = proposed(fabric, people.run(), entity="customer:cust_1", predicate="likes", value="tea")
+    proposed(fabric, people.run(), entity="customer:cust_1", predicate="likes", value="coffee")
     gone = promoted(fabric, people, "blue", predicate="favourite_colour")
     fabric.retract(people.reviewer, gone, reason="wrong")
+    fabric.sessions.end(people.run(session_id="s1"), "s1")
     rejected = proposed(fabric, people.run(), entity="customer:cust_1", predicate="hobby", value="falconry")
     fabric.queue.reject(people.reviewer, rejected.proposal_id, reason="hearsay")
     (unsettled,) = fabric.contradictions.list(people.reviewer)
@@ -166,7 +168,12 @@ def work_in_hand(owner: Connection, tenant_id: str) -> None:
         "index_holders VALUES (%(t)s, 'process', 1, now() - interval '1 minute')",
         "memory_terms SELECT %(t)s, 1, 'cust_1', memory_id FROM memory_bodies WHERE tenant_id = %(t)s LIMIT 1",
         "consent_requests SELECT %(t)s, 'csr_1', capture_id, consolidation, extractor, ordinal, 'customer:x', 'PII',"
-        " %(seq)s, %(at)s, %(txid)s, %(at)s + interval '30 days' FROM refusals WHERE tenant_id = %(t)s LIMIT 1",
+        " %(seq)s, %(at)s, %(txid)s, %(at)s + interval '30 days', NULL, NULL, NULL, NULL, NULL, decode(repeat('00', 16), 'hex')"
+        " FROM refusals WHERE tenant_id = %(t)s LIMIT 1",
+        "pack_confirmations SELECT %(t)s, pack, 0.4 FROM packs WHERE tenant_id = %(t)s LIMIT 1",
+        "one_time_codes VALUES (%(t)s, 'otc_1', decode(repeat('00', 32), 'hex'), 'cust_1', 'confirm', 'mwp_1', %(seq)s, %(at)s,"
+        " %(txid)s, 'ada', 'operator', %(at)s + interval '15 minutes')",
+        "erasure_requests VALUES (%(t)s, 'erq_1', 'cust_1', NULL, %(seq)s, %(at)s, %(txid)s)",
     ):
         owner.execute(f"INSERT INTO {insert}", given)  # type: ignore[arg-type]  # literals of this test
 

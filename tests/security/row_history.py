@@ -8,7 +8,7 @@ from typing import Any
 from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 
-from muniment import Fabric, load_pack
+from muniment import Fabric, Principal, load_pack
 from muniment.database.row_forms import Column, Form
 from muniment.opening import Opened
 from muniment.review.store import suspend_class
@@ -74,8 +74,11 @@ def write_history(fabric: Fabric, clock: FakeClock, people: People, superuser: s
     refused(fabric, people.run(), entity="customer:x", predicate="p", value="v", classification="PII")
     gone = promoted(fabric, people, "blue", predicate="favourite_colour")
     fabric.retract(people.reviewer, gone, reason="wrong")
+    fabric.sessions.end(people.run(session_id="s1"), "s1")
     rejected = proposed(fabric, people.run(), entity="customer:cust_1", predicate="hobby", value="falconry")
     fabric.queue.reject(people.reviewer, rejected.proposal_id, reason="hearsay")
+    for drink in ("tea", "coffee"):
+        proposed(fabric, people.run(), entity="customer:cust_1", predicate="morning_drink", value=drink)
     coexisting(fabric, people)
     swept(fabric, people)
     backfilled(fabric, people)
@@ -103,6 +106,7 @@ def write_history(fabric: Fabric, clock: FakeClock, people: People, superuser: s
         item = proposed(fabric, people.run(None), entity=f"customer:c_{n}", predicate="channel", value="email")
         fabric.queue.approve(people.reviewer, item.proposal_id)
     run_job(fabric, "calibrate", tenant)
+    own_rows(fabric, people)
     fabric._portal.call(_suspend, fabric, tenant)
     fabric._portal.call(_adopt, fabric, tenant)
     fabric.recall(people.run())
@@ -128,6 +132,26 @@ def write_old_part(fabric: Fabric, clock: FakeClock, people: People, superuser: 
     fabric.erase(people.officer, subject="customer:nobody")
     clock.advance(days=40)
     assert run_job(fabric, "compact", people.tenant_id).nonzero["captures"] > 0
+
+
+def own_rows(fabric: Fabric, people: People) -> None:
+    """What an end user does about themselves: a fact confirmed by a code, a question answered, an erasure asked for."""
+    head = 'pack_meta: {id: acme, version: "4.0.0", ontology_version: "3.0.0"}'
+    layer = "memory_layer: {subject: {confirms: true}, consent: {ask: subject}}"
+    put_in_force(fabric, people.tenant_id, load_pack(f"{head}\n{layer}"))
+    me = Principal(tenant_id=people.tenant_id, id="joanna", kind="end_user", roles={"subject"})
+    run = people.run("joanna")
+    item = proposed(fabric, run, write_class="statement", text="Joanna lives by the sea.")
+    code = fabric.codes.create(people.admin, "joanna", "confirm", item.proposal_id).code
+    fabric.me.confirm(run, item.proposal_id, code=code)
+    refused(fabric, run, write_class="statement", text="I am allergic to nuts.", classification="PII")
+    (asked,) = fabric.me.requests(me)
+    fabric.me.answer(me, asked.request_id, "refuse")
+    fabric.erasure_requests.refuse(people.officer, fabric.me.forget_everything(me).request_id)
+    # And the same without an answer, or not used.
+    fabric.codes.create(people.admin, "joanna", "confirm", item.proposal_id)
+    refused(fabric, run, write_class="statement", text="I am a Catholic.", classification="PII")
+    fabric.me.forget_everything(me)
 
 
 async def _adopt(fabric: Fabric, tenant: str) -> None:

@@ -31,7 +31,7 @@ CHANGEABLE = {
     ("packs", "retired_at"),
     ("packs", "retired_by"),
     *(("packs_in_force", column) for column in ("seq", "pack", "txid", "lock")),
-    *(("retries", column) for column in ("tries", "next_at", "error", "parked_at")),
+    *(("retries", column) for column in ("tries", "next_at", "error", "parked_at", "number", "late")),
     *(("job_runs", column) for column in ("ran_at", "seq", "next_at", "took", "failures", "error")),
     ("embedders", "completed_at"),
     *(("api_keys", column) for column in ("last_used_at", "revoked_at", "revoked_by", "user_id", "label")),
@@ -42,6 +42,12 @@ CHANGEABLE = {
         ("consent_requests", column)
         for column in ("answer", "answered_seq", "answered_at", "answered_txid", "answered_by")
     ),
+    *(
+        ("erasure_requests", column)
+        for column in ("answer", "answered_seq", "answered_at", "answered_txid", "answered_by", "erasure_id")
+    ),
+    # A code is used once.
+    *(("one_time_codes", column) for column in ("used_seq", "used_at", "used_txid")),
     *(("index_holders", column) for column in ("confirmed_seq", "leased_until")),
     *(("backfills", column) for column in ("place_seq", "place", "finished_at")),
     *(
@@ -76,7 +82,10 @@ def test_no_login_has_update_or_delete_beyond_the_listed_columns(server: TestSer
         (f"muniment_{task}", table) for task, table in DELETABLE
     }
     assert {privilege for _, _, privilege in whole} == {"DELETE"}
-    assert names - APPEND_ONLY - set(WITHOUT_A_TENANT) == {table for table, _ in CHANGEABLE} | {"alerts"}
+    assert names - APPEND_ONLY - set(WITHOUT_A_TENANT) == {table for table, _ in CHANGEABLE} | {
+        "alerts",
+        "waiting_proposals",
+    }
     assert names >= APPEND_ONLY
     assert {(str(table), str(column)) for table, column in columns} == CHANGEABLE
     assert public == (0,)

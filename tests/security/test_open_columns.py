@@ -45,17 +45,22 @@ candidates: user_id confined_to prior_confined_to session_id workflow_id correct
 captures: user_id session_id run_id recall_id workflow_id decision_key origin holder
 compiles: run_id
 consents: purpose basis
+erasure_requests: user_id
+erasures: requested_by
 extractions: holder
 golden_runs: query
 idempotency_keys: key
 memories: user_id session_id workflow_id decision_key origin holder
 memory_scope: user_id session_id workflow_id
 memory_terms: user_id
+one_time_codes: user_id
 proposals: run_id
 recalls: run_id user_id holder request
 retries: holder
+session_ends: session_id user_id
 subjects: holder
 verdicts: holder
+waiting_proposals: holder
 """,
     "ceid": """
 archived_captures: subject entity
@@ -115,7 +120,8 @@ contradictions: contradiction_id existing proposal_id reason
 cursors: capture_id name
 embedders: embedder
 erased_rows: erasure_id what
-erasures: erasure_id
+erasure_requests: answer erasure_id memory_id request_id
+erasures: captures erasure_id fact_id facts
 events: event_id type
 extractions: capture_id
 golden_runs: golden_id
@@ -131,11 +137,13 @@ memory_terms: memory_id
 memory_words: memory_id
 memory_vectors: embedder memory_id
 name_searches: erasure_id search_id place row_id
+one_time_codes: act code_id created_kind target
 pack_activations: by_kind loosens previous_pack reason
 packs: digest
 pii_scans: found memory_id
 promotion_locks: key
-proposals: action audits candidate_id class consent_check contradicts edit_of human_reasons proposal_id reopens risk targets tier_derived
+proposal_contradictions: contradicts proposal_id reason
+proposals: action audits candidate_id class consent_check contradicts edit_of human_reasons proposal_id reopens restores risk targets tier_derived
 qualifications: contradiction_id memory_id outcome
 recalls: candidates degraded embedder recall_id result_ids
 refusals: capture_id gate language reason rejection
@@ -143,16 +151,17 @@ rejection_marks: proposal_id
 resolutions: contradiction_id outcome
 reruns: capture_id reason
 retractions: memory_id reason superseded_by
-retries: capture_id error
+retries: capture_id error late
 schema_migrations: digest name
 tombstones: memory_id
 verdicts: action by_kind cause memory_id proposal_id tier verdict_id
+waiting_proposals: proposal_id
 webhooks: last_error lease types webhook_id
 """,
 }
 # Columns that are called alike everywhere.
 ALIKE = {
-    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by answered_by reset_by adopted_by agent_id principal principal_id assignee claimed_by""",
+    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by answered_by ended_by reset_by adopted_by agent_id principal principal_id assignee claimed_by""",
     DECLARED: """classification label labels clearance pack pack_id version ontology_version from_versions document extractor""",
 }
 

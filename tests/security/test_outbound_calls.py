@@ -115,7 +115,13 @@ def asked_model(models: Any, pack: Pack | None = None) -> list[Any]:
 
 
 def _only_model(**settings: Any) -> Pack:
-    extraction = {"messages": False, "decisions": False, "approvals": False, "model": {"model": "small", **settings}}
+    extraction = {
+        "messages": False,
+        "said": False,
+        "decisions": False,
+        "approvals": False,
+        "model": {"model": "small", **settings},
+    }
     document = {"pack_meta": {"id": "p", "version": "1.0.0"}, "memory_layer": {"extraction": extraction}}
     return Pack.model_validate(document)
 
@@ -218,9 +224,10 @@ PRIVATE = [
 @pytest.mark.parametrize("url", PRIVATE)
 def test_an_address_that_is_not_public_is_refused_where_it_is_set_unless_it_is_allowed(url: str) -> None:
     with pytest.raises(InvalidInput) as raised:
-        Models.gather({"small": {"url": url, "key": KEY}})
+        Models.gather({"small": {"url": url, "key": KEY, "allow_private": False}})
     assert raised.value.field == "models.small.url" and KEY not in str(raised.value)
-    assert Models.gather({"small": {"url": url, "key": KEY, "allow_private": True}}).get("small") is not None
+    # An address of a model stands in the server's own settings, which allows it.
+    assert Models.gather({"small": {"url": url, "key": KEY}}).get("small") is not None
     with pytest.raises(InvalidInput) as raised:
         HttpEmbedder(url, model="m", dimensions=3)
     assert raised.value.field == "url"
@@ -234,7 +241,7 @@ def test_a_name_that_leads_to_no_public_address_is_called_by_nobody(
 ) -> None:
     names["inside.example.com"] = [address]
     with pytest.raises(ExtractorFailed, match="may not be called"):
-        asked_model({"small": {"url": "https://inside.example.com/v1", "key": KEY}})
+        asked_model({"small": {"url": "https://inside.example.com/v1", "key": KEY, "allow_private": False}})
     with pytest.raises(EmbedderUnavailable, match="may not be called"):
         HttpEmbedder("https://inside.example.com/v1", model="m", dimensions=3, api_key=KEY).embed(["x"])
     settings = OidcSettings(
@@ -346,7 +353,8 @@ def test_the_limits_of_the_server_bound_what_a_pack_asks_for(listening: Any) -> 
         ({"small": {"url": f"https://u:{KEY}@e.com"}}, "models.small.url"),
         ({"small": {"url": "https://e.com", "timeout": 5}}, "models.small.timeout"),
         ({"small": {"url": "https://e.com", "max_tokens": 0}}, "models.small.max_tokens"),
-        ({"small": "https://e.com"}, "models.small"),
+        ({"small": "e.com"}, "models.small.url"),
+        ({"small": 7}, "models.small"),
         ({"a b": {"url": "https://e.com"}}, "models"),
         ({f"m{n}": {"url": "https://e.com"} for n in range(257)}, "models"),
         ("{", "models"),

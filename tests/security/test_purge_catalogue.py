@@ -20,6 +20,8 @@ NOT_CONTENT = {
     ("archive_files", "digest"): "over a file that is written anew where an erasure reached it",
     ("events", "rows"): "keyed digests over rows as they rest",
     ("chain_batches", "rows"): "keyed digests over rows as they rest",
+    ("consent_requests", "mark"): "a hash under the subject's key, which an erasure destroys",
+    ("one_time_codes", "digest"): "a keyed hash of a random secret",
     ("name_searches", "mark"): "a keyed hash of what was searched for, which outlives the erasure as its record",
 }
 

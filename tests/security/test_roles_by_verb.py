@@ -18,13 +18,14 @@ from muniment.verbs.registry import verbs
 from tests.server_thread import ServerThread
 
 ROLES: tuple[Role, ...] = get_args(Role)
-AGENT, WRITER, REVIEWER, OFFICER, AUDITOR, ADMIN = (
+AGENT, WRITER, REVIEWER, OFFICER, AUDITOR, ADMIN, SUBJECT = (
     "agent",
     "correction_writer",
     "reviewer",
     "privacy_officer",
     "auditor",
     "admin",
+    "subject",
 )
 Call = Callable[[Any, Any], object]
 CEID = "customer:cust_1"
@@ -65,7 +66,12 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "replay": ({AUDITOR}, lambda f, a: f.replay(a, "rcl_none")),
     "trail": ({REVIEWER, AUDITOR}, lambda f, a: f.trail(a, "pm_none")),
     "retract": ({REVIEWER}, lambda f, a: f.retract(a, "pm_none", reason="wrong")),
+    "undo": ({REVIEWER}, lambda f, a: f.undo(a, "pm_none")),
+    "sessions.end": ({AGENT}, lambda f, a: f.sessions.end(a, "s1")),
+    "profiles": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.profiles(a)),
     "erase": ({OFFICER}, lambda f, a: f.erase(a, subject="customer:nobody")),
+    "erase_fact": ({OFFICER}, lambda f, a: f.erase_fact(a, fact_id="pm_none")),
+    "preview_erasure": ({OFFICER}, lambda f, a: f.preview_erasure(a, "pm_none")),
     "erasures": ({OFFICER, AUDITOR}, lambda f, a: f.erasures(a)),
     "events": ({AUDITOR}, lambda f, a: f.events(a)),
     "verify": ({AUDITOR}, lambda f, a: f.verify(a)),
@@ -139,6 +145,29 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "packs.backfill": ({REVIEWER}, lambda f, a: f.packs.backfill(a, "none@1.0.0")),
     "packs.backfills": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.packs.backfills(a)),
     "work.reset_clock": ({ADMIN}, lambda f, a: f.work.reset_clock(a, reason="ahead")),
+    "me.list": ({SUBJECT}, lambda f, a: f.me.list(a)),
+    "me.get": ({SUBJECT}, lambda f, a: f.me.get(a, "pm_none")),
+    "me.pending": ({SUBJECT}, lambda f, a: f.me.pending(a)),
+    "me.outcomes": ({SUBJECT}, lambda f, a: f.me.outcomes(a, ["cap_none"])),
+    "me.captures": ({SUBJECT}, lambda f, a: f.me.captures(a)),
+    "me.recalls": ({SUBJECT}, lambda f, a: f.me.recalls(a)),
+    "me.consents": ({SUBJECT}, lambda f, a: f.me.consents(a)),
+    "me.requests": ({SUBJECT}, lambda f, a: f.me.requests(a)),
+    # An agent only with a code, which a test of its own tries.
+    "me.confirm": ({SUBJECT}, lambda f, a: f.me.confirm(a, "mwp_none")),
+    "me.decline": ({SUBJECT}, lambda f, a: f.me.decline(a, "mwp_none")),
+    "me.forget": ({SUBJECT}, lambda f, a: f.me.forget(a, "pm_none")),
+    "me.answer": ({SUBJECT}, lambda f, a: f.me.answer(a, "crq_none", "grant")),
+    "me.allow_again": ({SUBJECT}, lambda f, a: f.me.allow_again(a, "pm_none")),
+    "me.correct": ({SUBJECT}, lambda f, a: f.me.correct(a, "pm_none", text="x")),
+    "me.consent": ({SUBJECT}, lambda f, a: f.me.consent(a, data_classifications_allowed=["PII"])),
+    "me.revoke": ({SUBJECT}, lambda f, a: f.me.revoke(a, "cns_none")),
+    "me.export": ({SUBJECT}, lambda f, a: f.me.export(a)),
+    "me.forget_everything": ({SUBJECT}, lambda f, a: f.me.forget_everything(a)),
+    "erasure_requests.list": ({OFFICER, AUDITOR}, lambda f, a: f.erasure_requests.list(a)),
+    "erasure_requests.release": ({OFFICER}, lambda f, a: f.erasure_requests.release(a, "erq_none")),
+    "erasure_requests.refuse": ({OFFICER}, lambda f, a: f.erasure_requests.refuse(a, "erq_none")),
+    "codes.create": ({ADMIN}, lambda f, a: f.codes.create(a, "cust_1", "confirm", "mwp_none")),
 }
 # Not served: keys are made on the database itself.
 LIBRARY_ONLY: dict[str, tuple[set[str], Call]] = {
@@ -147,7 +176,7 @@ LIBRARY_ONLY: dict[str, tuple[set[str], Call]] = {
     "keys.get": ({ADMIN}, lambda f, a: f.keys.get(a, "key_none")),
     "keys.revoke": ({ADMIN}, lambda f, a: f.keys.revoke(a, "key_none")),
 }
-RUNS_ONLY = {"recall", "compile"}
+RUNS_ONLY = {"recall", "compile", "sessions.end"}
 # For operators alone, whatever roles somebody else holds.
 PERSONS_ALONE = {
     "correct",
@@ -157,9 +186,14 @@ PERSONS_ALONE = {
     "contradictions.resolve",
     "packs.backfill",
     "retract",
+    "undo",
     "consent.grant",
     "consent.revoke",
     "erase",
+    "erase_fact",
+    "preview_erasure",
+    "erasure_requests.release",
+    "erasure_requests.refuse",
     "search_texts",
     "packs.register",
     "packs.activate",
@@ -200,7 +234,9 @@ def tenant_people() -> People:
 
 
 def asker(people: People, role: str) -> Principal | RunContext:
-    """Somebody with that role and no other: an agent's run, or a person."""
+    """Somebody with that role and no other: an agent's run, an end user, or an operator."""
+    if role == SUBJECT:
+        return Principal(tenant_id=people.tenant_id, id="only_subject", kind="end_user", roles={SUBJECT})
     return people.run(agent_id="only_agent") if role == AGENT else people.person(f"only_{role}", role)
 
 
@@ -274,6 +310,7 @@ def clients(served: tuple[Fabric, ServerThread], tenant_people: People) -> Itera
             roles=principal.roles,
             clearance=["PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTED"],
             speaks_for=principal.speaks_for,
+            user_id=principal.id if principal.kind == "end_user" else None,
         )
         opened[role] = Client.open(running.url, key.token)
     yield opened

@@ -82,7 +82,7 @@ def test_a_row_that_was_added_is_named(history: tuple[Fabric, Connection], form:
         forger.insert(forged)
     else:
         forged = row
-        values = {"time": "now()", "text": "'eve'"}
+        values = {"time": "now()", "text": "'eve'", "int": "1"}
         forger.change(row, ", ".join(f"{column.name} = {values[column.kind]}" for column in form.columns[1:]))
     assert ("row_added", form.table, forger.row_id(forged)) in named(fabric)
     if form.where is None:

@@ -145,7 +145,7 @@ def test_the_words_of_others_in_a_users_message_are_the_agents_word(under_statem
     by_extractor = {
         item.candidate.extractor: item.trust for item in from_message(fabric, people, people.run(), text=talk)
     }
-    assert by_extractor == {"statement@1": AGENT, "messages@1": USER}
+    assert by_extractor == {"statement@1": AGENT, "messages@2": USER}
     alone = from_message(fabric, people, people.run(), text="I like long walks.")
     assert {item.trust for item in alone} == {USER}
 

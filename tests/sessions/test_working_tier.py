@@ -169,7 +169,7 @@ def test_what_ended_is_gone_at_the_next_recall_whatever_the_store_holds(
             if how == "swept":
                 either.consent.sweep(people.tenant_id)
     keep(either, people, kept)  # as a store that nobody told would have it
-    for query in (None, "email"):
+    for query in (None, "by email, phone or letter?"):
         answer = either.recall(run, query)
         shown = {record.value for record in answer.records}
         assert shown == ({"phone", "letter"} if how == "corrected" else {"letter"})

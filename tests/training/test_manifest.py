@@ -4,10 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import training.manifest
-from safetensors.numpy import save_file
 from training.__main__ import main
 from training.answers import READERS
 from training.inputs import DIGESTS
@@ -24,9 +22,8 @@ def trained(tmp_path: Path) -> tuple[Path, list[Path]]:
     tiny = write_weights(tmp_path / "tiny", contradicts={"berlin": 10.0, "[CLS]": -5.0})
     base = tmp_path / "base"
     base.mkdir()
-    with np.load(tiny / "words.npz") as words:
-        save_file({"rows": words["rows"], "scales": words["scales"]}, base / "words.safetensors")
-    shutil.copy(tiny / "tokenizer.json", base)
+    for name in ("words.safetensors", "tokenizer.json"):
+        shutil.copy(tiny / name, base)
     (base / "trunk.safetensors").write_bytes(b"trunk")
     folders: list[Path] = []
     for name in READERS:
@@ -46,7 +43,7 @@ def test_the_folder_holds_the_files_of_the_readers_and_loads(trained: tuple[Path
     names = {path.name for path in (tmp_path / "weights").iterdir()}
     assert names == {
         *("manifest.json", "words.safetensors", "tokenizer.json"),
-        *("pairs.onnx", "guard.onnx", "tagger.onnx"),
+        *("pairs.onnx", "prefilter.onnx", "guard.onnx", "tagger.onnx"),
     }
     readers.weights.check()
     for name, reader in READERS.items():
@@ -63,7 +60,7 @@ def test_the_manifest_says_what_the_readers_were_made_of(trained: tuple[Path, li
     assert set(said["encoder"]) == {"model.safetensors", "tokenizer.json"}
     assert said["readers"]["guard"] == {
         "base": {name: digest(base / name) for name in ("words.safetensors", "trunk.safetensors", "tokenizer.json")},
-        "rows": {"sha256": digest(folders[1] / "rows"), "examples": 7},
+        "rows": {"sha256": digest(folders[2] / "rows"), "examples": 7},
         "plan": {"seed": 3, "epochs": 2},
     }
 
@@ -95,7 +92,7 @@ def test_the_same_trainings_give_the_same_version(trained: tuple[Path, list[Path
 def test_a_reader_that_is_missing_or_there_twice_is_refused(trained: tuple[Path, list[Path]], tmp_path: Path) -> None:
     base, folders = trained
     with pytest.raises(NotWhole, match=r"tagger\.onnx in one of the folders, found it in 0"):
-        build(base, folders[:2], tmp_path / "weights")
+        build(base, folders[:3], tmp_path / "weights")
     with pytest.raises(NotWhole, match=r"pairs\.onnx in one of the folders, found it in 2"):
         build(base, [*folders, folders[0]], tmp_path / "weights")
     assert not (tmp_path / "weights").exists()

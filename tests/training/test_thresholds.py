@@ -135,3 +135,25 @@ def test_the_judges_threshold_lies_above_its_false_alarms_in_development_data(
     unread = [*some("held", "sick", "neutral"), *some("open", "snli", "neutral")]
     right = some("open", "mnli_watson", "contradiction")
     assert chosen(weights, tmp_path, monkeypatch, contradictions=[*right, *unread])["contradicts"] == STEPS[0]
+
+
+@pytest.mark.rule("CTR-2")
+def test_the_prefilter_may_lose_one_in_a_hundred_of_what_the_judge_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {"weekly": 4.0, "monthly": 4.0, "[CLS]": -4.0}
+    # To the prefilter a pair with the word is related by 0.21, and any other by 0.67.
+    weights = write_weights(tmp_path / "weights", contradicts=words, unrelated={"faint": 2.0})
+    forms = ("The {}newsletter {{}} goes out weekly.", "We send the {}newsletter {{}} monthly.")
+
+    def found(word: str, count: int) -> list[dict[str, Any]]:
+        texts = [one.format(word) for one in forms]
+        return [
+            {"a": a, "b": b, "label": "contradiction", "set": "mnli_watson"} for a, b in pairs_of("open", *texts, count)
+        ]
+
+    plain = found("", 120)
+    for faint, highest in ((1, 0.5), (3, 0.21)):
+        rows = [*plain, *found("faint ", faint)]
+        assert chosen(weights, tmp_path, monkeypatch, contradictions=rows)["related"] == pytest.approx(highest)
+        assert Readers(Weights.read(weights)).file("prefilter").thresholds == {"related": pytest.approx(highest)}

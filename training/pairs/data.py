@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--folder", type=Path, required=True, help="holds the folders `training` and `data`")
     parser.add_argument("--seed", type=int, default=16)
-    parser.add_argument("--made", type=int, default=80_000, help="how many pairs to make up")
+    parser.add_argument("--made", type=int, default=110_000, help="how many pairs to make up")
     given = parser.parse_args()
     dropped: Counter[str] = Counter()
     rows = collected(given.folder, given.seed, given.made, dropped)

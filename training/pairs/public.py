@@ -16,8 +16,6 @@ EVALUATION_SETS = frozenset(
 # Of the pairs that do not contradict, the share that is also given in the other order, so that the order of a pair
 # does not tell its label.
 SWAPPED = 0.3
-# Sets of which only a share is used: scenes in pictures are far from what a memory holds.
-SHARES = {"snli_train": 0.5}
 # Sets that are small for what they teach count for more.
 WEIGHTS = {"cad_nli": 1.5, "negation_snli": 2.0, "negation_mnli": 2.0, "conjnli": 0.7}
 
@@ -40,8 +38,6 @@ def chosen(
     for row in rows:
         a, b, name = row["a"].strip(), row["b"].strip(), row["set"]
         if name not in sets or not a or not b or (not_held and held((row["a"], row["b"]))):
-            continue
-        if rng.random() >= SHARES.get(name, 1.0):
             continue
         label, weight = RELATION[row["label"]], WEIGHTS.get(name, 1.0)
         yield {"a": a, "b": b, "label": label, "set": name, "weight": weight}

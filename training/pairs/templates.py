@@ -14,7 +14,7 @@ import yaml
 
 from training.pairs.names import Names, draw
 from training.pairs.subjects import Subject, Subjects, filled, fits
-from training.pairs.values import Value, Values
+from training.pairs.values import MEASURES, Value, Values
 from training.pairs.wording import FILLER, typed
 
 FOLDER = Path(__file__).parent
@@ -157,6 +157,22 @@ def different_value_same_words(make: Maker) -> Drawn:
     pattern = make.rng.choice([pattern for pattern in kind.says if fits(pattern, form)])
     second = make.other(kind, value)
     return make.write(pattern, form, value, qualifier), make.write(pattern, form, second, qualifier), CONTRADICTS
+
+
+def different_value_other_unit(make: Maker) -> Drawn:
+    """Another value, written in another unit."""
+    kind = make.kind(lambda kind: kind.single() and kind.value in MEASURES)
+    value = make.value(kind)
+    second = make.other(kind, value)
+    written = [
+        (one, other) for one in value.written for other in second.written if one.split()[-1] != other.split()[-1]
+    ]
+    if not written:
+        return None
+    one, other = make.rng.choice(written)
+    subject, qualifier = make.subject(kind), make.qualifier(kind, 0.15)
+    first, last = Value(value.key, (one,)), Value(second.key, (other,))
+    return make.says(kind, subject, first, qualifier), make.says(kind, subject, last, qualifier), CONTRADICTS
 
 
 def denied(make: Maker) -> Drawn:
@@ -448,6 +464,7 @@ def _specific(make: Maker, keep: Callable[[Kind], object] = lambda kind: True) -
 RELATIONS: tuple[tuple[Callable[[Maker], Drawn], float], ...] = (
     (different_value, 16),
     (different_value_same_words, 5),
+    (different_value_other_unit, 4),
     (denied, 9),
     (different_in_longer, 3),
     (different_broad_value, 1.5),

@@ -18,6 +18,10 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
+# Types whose values can be written in several units.
+MEASURES = frozenset(
+    ("window", "short_time", "long_time", "hours", "seconds", "minutes", "weight", "distance", "volume", "gigabytes")
+)
 CURRENCIES = (("$", "dollars", "USD"), ("€", "euros", "EUR"), ("£", "pounds", "GBP"))
 
 
@@ -87,8 +91,10 @@ def months(number: int) -> Value:
 def hours(number: int) -> Value:
     """Return a span of hours, also written in minutes or days."""
     written = _units(number, "hour")
-    if number <= 2:
+    if number <= 6:
         written.append(f"{60 * number} minutes")
+    if number <= 2:
+        written.append(f"{3600 * number:,} seconds")
     if number % 24 == 0:
         written += _units(number // 24, "day")
     return _value("hours", number, *written)
@@ -208,6 +214,8 @@ def _seconds(number: int) -> Value:
     written = [f"{number} seconds", f"{number} s", f"{words(number)} seconds"]
     if number % 60 == 0:
         written += _units(number // 60, "minute")
+    if number % 3600 == 0:
+        written += _units(number // 3600, "hour")
     extra = {30: ["half a minute"], 90: ["a minute and a half", "1.5 minutes"]}.get(number, [])
     return _value("seconds", number, *written, *extra)
 
@@ -216,8 +224,18 @@ def _minutes(number: int) -> Value:
     """A span of minutes, also in hours."""
     written = [*_units(number, "minute"), f"{number} min"]
     extra = {30: ["half an hour"], 45: ["three quarters of an hour"], 60: ["an hour", "one hour", "1 h"]}
-    more = {90: ["an hour and a half", "1.5 hours"], 120: ["two hours", "2 h"], 75: ["an hour and a quarter"]}
-    return _value("minutes", number, *written, *extra.get(number, []), *more.get(number, []))
+    more = {90: ["an hour and a half", "1.5 hours"], 75: ["an hour and a quarter"], 150: ["two and a half hours"]}
+    whole = [*_units(number // 60, "hour"), f"{number // 60} h"] if number > 60 and number % 60 == 0 else []
+    return _value("minutes", number, *written, *whole, *extra.get(number, []), *more.get(number, []))
+
+
+def _volume(millilitres: int) -> Value:
+    """A volume in millilitres, also in litres."""
+    written = [f"{millilitres} ml", f"{millilitres:,} millilitres"]
+    if millilitres % 100 == 0:
+        written += [f"{millilitres / 1000:g} l", f"{millilitres / 1000:g} litres"]
+    extra = {500: ["half a litre"], 250: ["a quarter of a litre"], 1000: ["a litre"], 1500: ["a litre and a half"]}
+    return _value("volume", millilitres, *written, *extra.get(millilitres, []))
 
 
 def _distance(metres: int) -> Value:
@@ -270,14 +288,25 @@ class Values:
         lists = yaml.safe_load((Path(__file__).parent / "vocabulary" / "lists.yaml").read_text())
         self._lists = {name: [_listed(entry) for entry in entries] for name, entries in lists.items()}
         self._drawn: dict[str, Callable[[random.Random], Value]] = {
-            "window": lambda rng: days(rng.choice([3, 5, 7, 10, 14, 15, 20, 21, 28, 30, 45, 60, 90, 100])),
+            "window": lambda rng: days(
+                rng.choice([rng.randint(2, 31), 7 * rng.randint(1, 13), 10 * rng.randint(1, 18)])
+            ),
             "short_time": lambda rng: rng.choice([days, days, working_days])(rng.randint(1, 14)),
-            "long_time": lambda rng: months(rng.choice([3, 6, 9, 12, 18, 24, 36, 60, 84, 120])),
-            "hours": lambda rng: hours(rng.choice([1, 2, 3, 4, 6, 8, 12, 24, 48, 72])),
-            "weight": lambda rng: _weight(rng.choice([2, 3, 5, 7, 9, 12, 18, 25, 40, 80, 120, 500, 1000, 1500, 2000])),
-            "seconds": lambda rng: _seconds(rng.choice([5, 10, 20, 30, 45, 60, 90, 120, 180, 240, 300, 600])),
-            "minutes": lambda rng: _minutes(rng.choice([10, 15, 20, 25, 30, 40, 45, 60, 75, 90, 120])),
-            "distance": lambda rng: _distance(rng.choice([50, 100, 200, 300, 500, 800, 1000, 1500, 2000, 5000])),
+            "long_time": lambda rng: months(rng.choice([rng.randint(1, 24), 6, 18, 12 * rng.randint(1, 10)])),
+            "hours": lambda rng: hours(rng.choice([rng.randint(1, 12), rng.randint(1, 36), 24 * rng.randint(1, 5)])),
+            "weight": lambda rng: _weight(rng.choice([rng.randint(1, 9), rng.randint(2, 99), 50 * rng.randint(2, 60)])),
+            "seconds": lambda rng: _seconds(
+                rng.choice(
+                    [rng.randint(5, 90), 30 * rng.randint(1, 20), 60 * rng.randint(1, 30), 3600 * rng.randint(1, 6)]
+                )
+            ),
+            "minutes": lambda rng: _minutes(
+                rng.choice([rng.randint(5, 59), 15 * rng.randint(1, 16), 30 * rng.randint(1, 8)])
+            ),
+            "distance": lambda rng: _distance(
+                rng.choice([10 * rng.randint(3, 99), 100 * rng.randint(1, 90), 500 * rng.randint(1, 12)])
+            ),
+            "volume": lambda rng: _volume(rng.choice([10 * rng.randint(2, 99), 250 * rng.randint(1, 12)])),
             "temperature": lambda rng: _temperature(rng.randint(2, 30)),
             "fraction": lambda rng: _fraction(rng.choice([5, 10, 15, 20, 25, 30, 40, 50, 75])),
             "clock": lambda rng: _clock(15 * rng.randint(26, 88)),
@@ -286,7 +315,7 @@ class Values:
                 rng.choice([rng.randint(9, 99), 10 * rng.randint(3, 90), 100 * rng.randint(2, 60)]), rng.randrange(3)
             ),
             "big_money": lambda rng: money(1000 * rng.randint(5, 900), rng.randrange(3)),
-            "percent": lambda rng: percent(rng.choice([2, 3, 5, 7, 8, 10, 12, 15, 18, 20, 25, 30, 35, 40, 50])),
+            "percent": lambda rng: percent(rng.choice([rng.randint(1, 60), 5 * rng.randint(1, 15)])),
             "count": lambda rng: count(
                 rng.choice([rng.randint(3, 12), rng.randint(3, 30), 5 * rng.randint(2, 20), 6, 12])
             ),
@@ -300,7 +329,7 @@ class Values:
             "day": lambda rng: day(rng.randint(1, 12), rng.randint(1, 28)),
             "date": lambda rng: day(rng.randint(1, 12), rng.randint(1, 28), rng.choice([None, 2025, 2026])),
             "version": lambda rng: _version(rng.randint(1, 12), rng.randint(0, 9)),
-            "gigabytes": lambda rng: _gigabytes(rng.choice([5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000])),
+            "gigabytes": lambda rng: _gigabytes(rng.choice([rng.randint(1, 64), 50 * rng.randint(1, 20), 1000, 2000])),
             "shoe_size": lambda rng: _value(
                 "shoe",
                 size := rng.choice(["36", "37", "38", "38.5", "39", "40", "41", "42", "42.5", "43", "44", "45", "46"]),

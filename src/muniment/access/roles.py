@@ -6,15 +6,16 @@ from muniment.model.context import Principal, Role
 from muniment.model.decision import Decision, passing, refusing
 
 Right = Literal[
-    "capture", "propose", "recall", "correct", "read_queue", "read_captures", "rerun", "review", "retract",
-    "consent", "read_consent", "erase", "read_erasures", "work", "read_work", "read_memory", "audit", "packs",
-    "read_packs", "backtest", "metrics", "golden", "webhooks", "keys",
+    "capture", "propose", "recall", "end_session", "correct", "read_queue", "read_captures", "rerun", "review",
+    "retract", "consent", "read_consent", "erase", "read_erasures", "work", "read_work", "read_memory", "audit",
+    "packs", "read_packs", "backtest", "metrics", "golden", "webhooks", "keys", "me", "me_by_code", "codes",
 ]  # fmt: skip
 
 ALLOWED: dict[Right, frozenset[Role]] = {
     "capture": frozenset({"agent", "correction_writer"}),
     "propose": frozenset({"agent", "correction_writer"}),
     "recall": frozenset({"agent"}),
+    "end_session": frozenset({"agent"}),
     "correct": frozenset({"correction_writer"}),
     "read_queue": frozenset({"reviewer", "auditor"}),
     "read_captures": frozenset({"reviewer", "auditor"}),
@@ -36,17 +37,28 @@ ALLOWED: dict[Right, frozenset[Role]] = {
     "golden": frozenset({"admin"}),
     "webhooks": frozenset({"admin"}),
     "keys": frozenset({"admin"}),
+    "me": frozenset({"subject"}),
+    "me_by_code": frozenset({"agent"}),
+    "codes": frozenset({"admin"}),
 }
 # No role makes an agent or a service a person.
 PERSONS_ONLY: frozenset[Right] = frozenset(
     {"correct", "rerun", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "keys"}
 )
+# What is about the caller alone: the end user whom it is about, in person.
+OWN: frozenset[Right] = frozenset({"me"})
+# A code proves that a person acted, so it is never made for who carries their acts to us (SUB-5).
+NOT_FOR_AGENTS: frozenset[Right] = frozenset({"codes"})
 
 
 def may(principal: Principal, verb: Right) -> Decision:
     """Whether the principal may do it, and which role let it."""
     if verb in PERSONS_ONLY and principal.kind != "operator":
         return refusing("person_required", "an operator")
+    if verb in OWN and principal.kind != "end_user":
+        return refusing("person_required", "the end user")
+    if verb in NOT_FOR_AGENTS and principal.kind not in ("operator", "system"):
+        return refusing("person_required", "an operator or a service")
     held = principal.roles & ALLOWED[verb]
     if not held:
         return refusing("role_missing", " or ".join(sorted(ALLOWED[verb])))

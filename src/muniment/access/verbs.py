@@ -1,4 +1,4 @@
-"""The verbs of API keys: an admin makes and revokes them, an interface checks the token it was presented."""
+"""The verbs of API keys, which an admin makes and an interface checks, and of one-time codes (SUB-5)."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -7,17 +7,19 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from anyio import move_on_after
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field, StringConstraints
 
+from muniment.access import codes
 from muniment.access import store as api_keys
 from muniment.context import FabricContext
 from muniment.database.sealing import SubjectKey
 from muniment.errors import InvalidInput, MunimentError
 from muniment.model.api_key import ApiKey, ApiKeyInput, Credential, Term
 from muniment.model.context import Principal
-from muniment.model.fields import Name
+from muniment.model.fields import Name, OpenName
 from muniment.model.inputs import Listing, Passed, VerbInput, check_tenant
 from muniment.model.speakers import SpeaksFor
+from muniment.model.subject import Act, OneTimeCode
 from muniment.pack import parse_duration
 from muniment.verbs.declaration import verb
 
@@ -133,3 +135,26 @@ async def _note_use(context: FabricContext, given: api_keys.PresentedToken) -> N
     with suppress(MunimentError), move_on_after(_NOTED_WITHIN):
         async with context.transaction(given.tenant_id, "writer") as tx:
             api_keys.record_use(tx, given.key_id)
+
+
+class MakeCode(VerbInput):
+    """What a code is for."""
+
+    user_id: OpenName = Field(description="the person that it is sent to")
+    act: Act
+    target: Annotated[str, StringConstraints(strict=True, pattern=r"^(mwp|pm|crq)_[0-9A-Za-z_]{1,128}$")] = Field(
+        description="the proposal, memory or consent request that the act is on"
+    )
+
+
+@verb("codes.create", right="codes", http="POST /codes", status=201, positional=("user_id", "act", "target"))
+async def create_code(context: FabricContext, sender: Principal, request: MakeCode) -> OneTimeCode:
+    """Make a one-time code by which a person confirms, declines, forgets or answers through an agent (SUB-5).
+
+    The caller sends it by a channel that the agent cannot read, such as mail or a text message. It is valid for fifteen
+    minutes, for one act on one thing, once. It says nothing about whether there is such a thing.
+    """
+    await context.open_tenant(sender.tenant_id)
+    async with context.write_once(sender.tenant_id, "writer") as tx:
+        tx.change_nothing_visible()
+        return await codes.make(tx, context.vault, sender, request.user_id, request.act, request.target)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from muniment.candidates.rules import calibration_curve, dump_points
+from muniment.candidates.calibration import calibration_curve, calibration_source, dump_points
 from muniment.candidates.store import record_calibration
 from muniment.job import JobResult
 from muniment.opening import Opened
@@ -12,9 +12,13 @@ MOST = 1000
 
 
 async def run(opened: Opened, tenant_id: str) -> JobResult:
-    """Record a new curve for each source whose curve changed; one with too few verdicts has none."""
+    """Record a new curve for each source whose curve changed; one with too few verdicts has none.
+
+    What a source is, the pack says (`calibrate_by`). A curve of a source that is none under this pack ends.
+    """
     context = opened.context
-    rule = (await context.current_pack(tenant_id)).memory_layer.promotion_thresholds
+    pack = await context.current_pack(tenant_id)
+    rule = pack.memory_layer.promotion_thresholds
     since = context.now() - rule.calibrate_over
     async with context.transaction(tenant_id, "jobs") as tx:
         outcomes, last = await tx.gather(
@@ -22,7 +26,9 @@ async def run(opened: Opened, tenant_id: str) -> JobResult:
         )
         by_source: dict[str, list[tuple[float, bool]]] = defaultdict(list)
         for row in outcomes:
-            by_source[row["source"]].append((row["raw_confidence"], row["approved"]))
+            verdicts = by_source[calibration_source(row["source"], pack)]
+            if len(verdicts) < MOST:
+                verdicts.append((row["raw_confidence"], row["approved"]))
         known = {row["source"]: row["points"] for row in last}
         made = 0
         for source in sorted({*by_source, *known}):

@@ -16,15 +16,17 @@ LIMIT :count
 
 -- name: due_again
 -- Those to be tried again now, in their order; none whose holder has an earlier one that is not due. A capture that was
--- consolidated before blocks no other: its turn was long ago. Without the captures themselves: mostly there are none, and
--- the join would be planned each time for nothing.
-SELECT r.capture_id, r.tries, r.number
+-- consolidated before blocks no other: its turn was long ago; one that waits for a model's answer blocks those that do so
+-- too. Those come last. Without the captures themselves: mostly there are none, and the join would be planned each time for
+-- nothing.
+SELECT r.capture_id, r.tries, r.number, r.late
 FROM retries r
 WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND {its_time r}
   AND NOT EXISTS (
-    SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.number = 1 AND NOT {its_time e}
+    SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND NOT {its_time e}
+      AND (e.number = 1 OR (e.late IS NOT NULL AND r.late IS NOT NULL))
       AND e.holder = r.holder AND e.holder <> '*' AND (e.seq, e.capture_id) < (r.seq, r.capture_id))
-ORDER BY r.seq, r.capture_id
+ORDER BY r.late IS NOT NULL, r.seq, r.capture_id
 LIMIT :count
 
 -- name: again
@@ -36,19 +38,25 @@ WHERE c.tenant_id = :tenant_id AND c.capture_id = ANY (:capture_ids)
 ORDER BY c.seq, c.capture_id
 
 -- name: held_up
--- Whose captures wait to be tried again.
-SELECT DISTINCT holder FROM retries WHERE tenant_id = :tenant_id AND parked_at IS NULL AND number = 1 AND holder <> '*'
+-- Whose captures wait to be tried again, and whether for a model's answer alone; `until`: the model fails as a whole, and is
+-- not asked before.
+SELECT r.holder, r.late IS NOT NULL AS late, min(r.next_at) FILTER (WHERE r.late = 'model' AND NOT {its_time r}) AS until
+FROM retries r
+WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND (r.number = 1 OR r.late IS NOT NULL)
+GROUP BY r.holder, r.late IS NOT NULL
 
 -- name: still_again
 -- Those of them that no other process finished or parked meanwhile.
-SELECT capture_id FROM retries WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND parked_at IS NULL
+SELECT capture_id, late IS NOT NULL AS late FROM retries
+WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND parked_at IS NULL
 
 -- name: put_off
--- each: capture_id, seq, holder, tries, next_at, error, parked_at
-INSERT INTO retries (tenant_id, capture_id, seq, holder, tries, next_at, error, parked_at)
-VALUES (:tenant_id, :capture_id, :seq, :holder, :tries, :next_at, :error, :parked_at)
+-- each: capture_id, seq, holder, tries, next_at, error, parked_at, number, late
+INSERT INTO retries (tenant_id, capture_id, seq, holder, tries, next_at, error, parked_at, number, late)
+VALUES (:tenant_id, :capture_id, :seq, :holder, :tries, :next_at, :error, :parked_at, :number, :late)
 ON CONFLICT (tenant_id, capture_id) DO UPDATE
-SET tries = excluded.tries, next_at = excluded.next_at, error = excluded.error, parked_at = excluded.parked_at
+SET tries = excluded.tries, next_at = excluded.next_at, error = excluded.error, parked_at = excluded.parked_at,
+  number = excluded.number, late = excluded.late
 
 -- name: done_again
 DELETE FROM retries WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)
@@ -65,13 +73,15 @@ RETURNING capture_id
 
 -- name: backlog
 -- How much waits: behind the cursor, to be tried again, parked; since when the oldest does, and when the next can be tried:
--- what waits behind another counts with that one.
+-- what waits behind another counts with that one. Also why the answers of a model are waited for.
 SELECT
   (SELECT count(*) FROM captures c WHERE c.tenant_id = :tenant_id AND {unread c}) AS behind,
   (SELECT min(c.captured_at) FROM captures c WHERE c.tenant_id = :tenant_id AND {unread c}) AS since,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS again,
   (SELECT min(r.next_at) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND {comes_first r}) AS next_at,
-  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked
+  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked,
+  (SELECT r.error FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND r.late IS NOT NULL AND r.error IS NOT NULL
+   ORDER BY r.late = 'model' DESC, r.next_at DESC, r.capture_id LIMIT 1) AS model_error
 
 -- name: next_try
 -- When the next can be tried again.
@@ -84,6 +94,16 @@ SELECT answer, holder FROM extractions WHERE tenant_id = :tenant_id AND capture_
 -- The first answer stays.
 INSERT INTO extractions (tenant_id, capture_id, extractor, holder, at, answer)
 VALUES (:tenant_id, :capture_id, :extractor, :holder, :now, :answer) ON CONFLICT DO NOTHING
+
+-- name: before
+-- Of the last captures before a batch: which of them is the last of each session. Few are read, so that an old session that
+-- goes on costs no more than a new one.
+SELECT DISTINCT ON (b.session_id) b.session_id, b.capture_id
+FROM (SELECT c.session_id, c.capture_id, c.seq FROM captures c
+      WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) < (:seq, :capture_id)
+      ORDER BY c.seq DESC, c.capture_id DESC LIMIT 200) b
+WHERE b.session_id = ANY (:sessions)
+ORDER BY b.session_id, b.seq DESC, b.capture_id DESC
 
 -- name: still_there
 SELECT capture_id FROM captures WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND content <> ''
@@ -104,17 +124,17 @@ WHERE tenant_id = :tenant_id AND source = ANY (:sources) ORDER BY source, seq DE
 INSERT INTO consolidations (tenant_id, capture_id, number, at) VALUES (:tenant_id, :capture_id, :number, :now)
 
 -- name: insert
--- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by, calibration, flags, ordinal, corrects, gates, redactions, exceptions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until, third_party, language, confined_to, prior_confined_to, content
+-- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by, calibration, flags, ordinal, corrects, gates, redactions, exceptions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until, third_party, fingerprint, language, confined_to, prior_confined_to, content
 INSERT INTO candidates (tenant_id, seq,
   candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject,
   user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by,
   calibration, flags, ordinal, corrects, gates, redactions, exceptions, edits, editor, prior_editors, editors, consolidation, fact, valid_from, valid_until,
-  third_party, language, confined_to, prior_confined_to, content)
+  third_party, fingerprint, language, confined_to, prior_confined_to, content)
 VALUES (:tenant_id, :seq,
   :candidate_id, :capture_id, :live_capture_id, :capture_seq, :author, :source, :class, :entity, :predicate, :classification, :holder, :subject,
   :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :raw_confidence, :confidence, :trust, :consent_id, :extractor, :claimed_by,
   :calibration, :flags, :ordinal, :corrects, :gates, :redactions, :exceptions, :edits, :editor, :prior_editors, :editors, :consolidation, :fact, :valid_from, :valid_until,
-  :third_party, :language, :confined_to, :prior_confined_to, :content)
+  :third_party, :fingerprint, :language, :confined_to, :prior_confined_to, :content)
 
 -- name: ordinals
 -- The next free ordinal among the candidates of those captures, for an edit or a duplicate that returns.
@@ -165,15 +185,14 @@ SELECT FROM rejection_marks WHERE tenant_id = :tenant_id LIMIT 1
 
 -- name: rejected
 -- Rejections for those users or for all that share a mark, those that share most first; what was lifted, or is too old,
--- left out.
+-- left out. What was undone, and what a person had forgotten, counts like a rejection (PRO-8, SUB-3).
 SELECT r.proposal_id, {candidate c}, s.wrapped_key, s.key_version
 FROM (
   SELECT k.proposal_id, count(*) AS shared
   FROM rejection_marks k
-  JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = k.proposal_id AND v.action = 'reject' AND v.at > :since
   JOIN proposals o ON o.tenant_id = :tenant_id AND o.proposal_id = k.proposal_id
   JOIN candidates u ON u.tenant_id = :tenant_id AND u.candidate_id = o.candidate_id AND (u.user_id IS NULL OR u.user_id = ANY (:users))
-  WHERE k.tenant_id = :tenant_id AND k.mark = ANY (:marks::bigint[])
+  WHERE k.tenant_id = :tenant_id AND k.mark = ANY (:marks::bigint[]) AND {not_to_be_kept k}
     AND NOT EXISTS (SELECT FROM verdicts l WHERE l.tenant_id = :tenant_id AND l.proposal_id = k.proposal_id AND l.action = 'lift')
   GROUP BY k.proposal_id ORDER BY shared DESC, k.proposal_id DESC LIMIT :count) r
 JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = r.proposal_id

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from muniment.candidates.ontology import misfit, renamed, resolved
 from muniment.candidates.readings import GuardReading, texts_of
-from muniment.candidates.rules import matching_flags, strings
+from muniment.candidates.rules import matching_flags, strings, uncalibrated_confidence
 from muniment.candidates.special import SpecialReading, read_special, refusal_of
-from muniment.capture.rules import class_of_source
+from muniment.capture.rules import class_of_source, user_of
 from muniment.consent import rules as consents_policy
 from muniment.contradictions.rules import Comparison, may_be_about_one, normal
 from muniment.language.assertion import relate
@@ -24,7 +24,7 @@ from muniment.language.redaction import redactor_of
 from muniment.language.redaction.tags import TaggedTexts
 from muniment.model.candidate import Candidate, GateName, Passed
 from muniment.model.consent import Consent
-from muniment.model.decision import Decision, passing, refusing
+from muniment.model.decision import Decision, Reason, passing, refusing
 from muniment.model.fields import CaptureKind
 from muniment.pack import Pack
 
@@ -81,12 +81,10 @@ def allow_list(candidate: Candidate, known: Circumstances) -> GateResult:
     if candidate.write_class not in known.pack.memory_layer.write_classes_allowed:
         return candidate, refusing("class_not_allowed", candidate.write_class)
     policy = known.pack.policy_for(candidate.write_class)
-    if (
-        candidate.predicate is not None
-        and "*" not in policy.predicates
-        and candidate.predicate not in policy.predicates
-    ):
-        return candidate, refusing("predicate_not_allowed", candidate.predicate)
+    # A predicate of a person's own words is named in words too; its hash names nothing.
+    names = {candidate.predicate, candidate.predicate_name} - {None}
+    if names and "*" not in policy.predicates and names.isdisjoint(policy.predicates):
+        return candidate, refusing("predicate_not_allowed", candidate.predicate or "")
     return candidate, passing("class_allowed", ", ".join([candidate.write_class, *renamed(said, candidate)]))
 
 
@@ -215,20 +213,32 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
         return candidate, refusing("anonymous_subject", candidate.classification)
     if _another_of_its_kind(candidate.entity, candidate.subject):
         return candidate, refusing("subject_is_not_the_entity", candidate.classification)
-    if third_party and (why := _third_party_refusal(candidate, known)) is not None:
+    why = refusal_of(candidate, known.pack, known.kind, known.vouched, known.tags) if third_party else None
+    if why is not None:
         return candidate, refusing(why, candidate.classification)
     own = [one for one in known.consents if one.subject == candidate.subject]
     matched = _covering(own, candidate, known) or _covering(known.consents, candidate, known)
     if matched is None:
-        return candidate, refusing("consent_missing", candidate.classification)
+        refusal = refusing("consent_missing", candidate.classification)
+        return candidate, _asking_subject(refusal, candidate, known) if not third_party else refusal
     if third_party and candidate.scope.user_id is None:
         return candidate, refusing("third_party_without_user", candidate.classification)
     rests = {"consent_id": matched.consent_id, "subject": matched.subject}
     return candidate.model_copy(update=rests), passing("consent", matched.consent_id)
 
 
-def _third_party_refusal(candidate: Candidate, known: Circumstances) -> str | None:
-    return refusal_of(candidate, known.pack, known.kind, known.vouched, known.tags)
+# The second reason of a refusal: its subject is to be asked for consent.
+ASKS = "ask_subject"
+
+
+def _asking_subject(refusal: Decision, candidate: Candidate, known: Circumstances) -> Decision:
+    """Add that the subject is to be asked, where the pack asks and no other gate would refuse the fact (CON-9)."""
+    pack, subject = known.pack, candidate.subject
+    if pack.memory_layer.consent.ask != "subject" or user_of(subject, pack) is None:
+        return refusal
+    if any(not gate(candidate, known)[1].passed for name, gate in LAST_GATES if name != "consent"):
+        return refusal
+    return Decision(outcome="refuse", reasons=(*refusal.reasons, Reason(code=ASKS, detail=subject or "")))
 
 
 def _covering(consents: Sequence[Consent], candidate: Candidate, known: Circumstances) -> Consent | None:
@@ -283,6 +293,8 @@ def _addressing(text: str) -> tuple[str, ...]:
 def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
     """Yield every text of a candidate."""
     yield candidate.text
+    if candidate.speaker is not None:
+        yield candidate.speaker
     if candidate.value is not None:
         yield from strings(candidate.value)
     yield from candidate.evidence_refs
@@ -300,6 +312,10 @@ def confidence(candidate: Candidate, known: Circumstances) -> GateResult:
     floor = known.pack.memory_layer.promotion_thresholds.confidence_floor
     if candidate.confidence < floor:
         return candidate, refusing("confidence_below_floor", f"{candidate.confidence:.2f} of {floor:.2f}")
+    if candidate.calibration is None and candidate.confidence > uncalibrated_confidence(
+        candidate.confidence, known.pack
+    ):
+        return candidate, passing("proven_source", f"{candidate.confidence:.2f}")
     return candidate, passing("confidence", f"{candidate.confidence:.2f}")
 
 

@@ -5,12 +5,13 @@ tenant's clock is taken and everything written, so that no other writer waits fo
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from anyio.lowlevel import checkpoint
 
 from muniment.candidates import store as candidates
+from muniment.candidates.calibration import is_proven
 from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, Rejected, pass_gates
 from muniment.candidates.readings import GuardReading, read_guard, read_tags
 from muniment.candidates.rules import Draft, Refused, tier_for, vouched_for_extractor
@@ -20,16 +21,20 @@ from muniment.contradictions import judge
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, compare
 from muniment.contradictions.store import EmbeddedCandidate, TextComparer
+from muniment.contradictions.targets import find_targets
 from muniment.database import locks
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Transaction
 from muniment.language.redaction.tags import TaggedTexts
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture
-from muniment.model.fields import WriteClass
+from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
 from muniment.review import store as review
+from muniment.review.item_rules import said_in_scope
+from muniment.review.opposites import Entering, Opposite, Opposites, find_opposites, waiting_query
 from muniment.review.queue_store import QueueEntry, enqueue, queue_entries
+from muniment.subject import consent_requests
 from muniment.tracing import with_span
 
 
@@ -85,7 +90,8 @@ async def pass_last_gates(
 
     `counts` says which rejections count against a draft: all of them, except in a backtest.
     """
-    passages = await _last_passages(tx, vault, screened, comparer, pack, counts)
+    suspended = await _suspended(tx, [one.draft.candidate for one in screened], pack)
+    passages = await _last_passages(tx, vault, screened, comparer, pack, suspended, counts)
     return [one for one in passages if isinstance(one, Screened)], [one for one in passages if isinstance(one, tuple)]
 
 
@@ -95,18 +101,22 @@ async def _last_passages(
     screened: Sequence[Screened],
     comparer: TextComparer,
     pack: Pack,
+    suspended: frozenset[WriteClass],
     counts: Callable[[Draft, Rejected], bool] = lambda _draft, _rejected: True,
 ) -> list[Screened | Refused]:
-    """Return for each either what passed or the refusal."""
+    """Return for each either what passed or the refusal; no source is proven in a class that is suspended."""
     drafted = [one.draft.candidate for one in screened]
     consents = await candidates.consents_for(tx, drafted, pack)
-    calibrations = await candidates.calibrations_for(tx, drafted)
+    calibrations = await candidates.calibrations_for(tx, drafted, pack)
     rejected = await candidates.rejections_for(tx, vault, [one.embedded for one in screened], comparer, pack)
     found: list[Screened | Refused] = []
     for number, (one, before) in enumerate(zip(screened, rejected, strict=True), 1):
-        draft, capture = one.draft, one.draft.capture
+        draft, capture, candidate = one.draft, one.draft.capture, one.draft.candidate
+        vouched = vouched_for_extractor(capture, candidate.extractor)
         # A sample keeps the confidence it was promoted with: the question is whether that was right.
-        candidate = draft.candidate if draft.audits else candidates.calibrate(draft.candidate, calibrations, pack)
+        if not draft.audits:
+            proven = candidate.write_class not in suspended and is_proven(candidate, vouched, pack)
+            candidate = candidates.calibrate(candidate, calibrations, pack, proven=proven)
         known = Circumstances(
             pack,
             tx.now,
@@ -116,7 +126,7 @@ async def _last_passages(
             candidates.consents_of(candidate, consents, pack),
             tuple(rejection for rejection in before if counts(draft, rejection)),
             comparer.by,
-            vouched_for_extractor(capture, candidate.extractor),
+            vouched,
             tags=one.tags,
             guard=one.guard,
         )
@@ -144,6 +154,11 @@ class PassedDraft:
     has_neighbours: bool
     read: tuple[float, ...] = ()
 
+    @property
+    def enters(self) -> bool:
+        """Whether it may wait in the queue beside others: a sample of a memory does not."""
+        return self.draft.audits is None
+
 
 @dataclass(frozen=True)
 class IntakeDecision:
@@ -158,6 +173,9 @@ class IntakeDecision:
     refused: tuple[Refused, ...]
     comparer: TextComparer | None = None
     scopes_locked: bool = False
+    opposites: Opposites = field(default_factory=Opposites)
+    # The classes that only people may promote now.
+    suspended: frozenset[WriteClass] = frozenset()
 
     @property
     def contradicts(self) -> bool:
@@ -172,30 +190,62 @@ class IntakeDecision:
             refused=tuple((replace(draft, capture=capture), gate, why) for draft, gate, why in self.refused),
         )
 
-    async def entries(self, tx: Transaction) -> list[QueueEntry]:
-        """Derive the proposals of what passed. Nothing is written."""
-        auto = any(_is_auto(one.draft.candidate, self.pack) for one in self.passed)
-        suspended = await review.suspended_classes(tx) if auto else frozenset[WriteClass]()
-        return queue_entries(tx, [(one.draft, one.compared) for one in self.passed], self.pack, suspended)
+    def entries(self, tx: Transaction) -> list[QueueEntry]:
+        """Derive the proposals of what passed. Nothing is read or written."""
+        return queue_entries(tx, [(one.draft, one.compared) for one in self.passed], self.pack, self.suspended)
 
     async def enqueue(self, tx: Transaction, *, edit_of: str | None = None) -> tuple[list[str], list[Refusal]]:
         """Store the candidates and put them into the queue; returns the proposals' ids, and the refusals.
 
         The refusal of an edit is returned and not recorded: the proposal that it would have replaced stays.
         """
-        return await self.enqueue_entries(tx, await self.entries(tx), edit_of=edit_of)
+        return await self.enqueue_entries(tx, self.entries(tx), edit_of=edit_of)
 
     async def enqueue_entries(
-        self, tx: Transaction, entries: Sequence[QueueEntry], *, edit_of: str | None = None
+        self,
+        tx: Transaction,
+        entries: Sequence[QueueEntry],
+        *,
+        edit_of: str | None = None,
+        at_once: Collection[str] = (),
     ) -> tuple[list[str], list[Refusal]]:
-        """The same with the entries that were derived before."""
+        """The same with the entries that were derived before; policy promotes those `at_once` in this transaction."""
         kept = [one.draft for one in self.passed]
-        await candidates.insert_candidates(tx, self.context.vault, kept)
+        refused = self.refused if edit_of is None else ()
+        vault = self.context.vault
+        questions = await consent_requests.new_questions(tx, vault, refused, self.pack) if refused else []
+        waiting = {one.proposal_id for one in entries if one.waits and one.proposal_id not in at_once}
+        fingerprints = await self._fingerprints(tx, entries, waiting)
+        await candidates.insert_candidates(tx, vault, kept, fingerprints)
         refusals = await candidates.record_refusals(tx, self.refused, keep=edit_of is None)
+        if questions:
+            await consent_requests.ask(tx, questions, self.pack)
         # Nothing of a refused edit is stored.
-        await candidates.store_names(tx, self.context.vault, kept, self.refused if edit_of is None else ())
-        await enqueue(tx, entries, self.pack, edit_of=edit_of)
+        await candidates.store_names(tx, vault, kept, refused)
+        opposites: tuple[Opposite, ...] = ()
+        if waiting and self.comparer is not None:
+            opposites = await self.opposites.with_late(tx, vault, self.comparer, self.pack)
+        await enqueue(tx, entries, self.pack, waiting, opposites, edit_of=edit_of)
         return [one.proposal_id for one in entries], refusals
+
+    async def _fingerprints(
+        self, tx: Transaction, entries: Sequence[QueueEntry], waiting: Collection[str]
+    ) -> list[bytes | None]:
+        """Return the keyed hashes by which what waits is found by others that say the same; None for the rest."""
+        if not waiting:
+            return [None] * len(entries)
+        key, identity = await self.context.vault.tenant_data_key(tx), self.pack.identity
+        return [
+            key.digest(b"item\0" + said_in_scope(one.draft.candidate, one.tier, identity))[:16]
+            if one.proposal_id in waiting
+            else None
+            for one in entries
+        ]
+
+
+async def _suspended(tx: Transaction, drafted: Sequence[Candidate], pack: Pack) -> frozenset[WriteClass]:
+    """Read which classes only people may promote now; nothing where the pack lets policy promote none of these."""
+    return await review.suspended_classes(tx) if any(_is_auto(one, pack) for one in drafted) else frozenset()
 
 
 def _is_auto(candidate: Candidate, pack: Pack) -> bool:
@@ -212,6 +262,8 @@ class Intake:
     screened: tuple[Screened, ...]
     refused: tuple[Refused, ...]
     scopes_locked: bool = False
+    # Whether what passes will enter the queue, so that it is compared with what waits there.
+    enters: bool = True
 
     @classmethod
     async def of(
@@ -222,9 +274,15 @@ class Intake:
         drafts: Sequence[Draft],
         *,
         comparer: TextComparer | None = None,
+        enters: bool = True,
     ) -> "Intake":
         """Screen the drafts; without a `comparer` the fabric's embedder is registered in the tenant."""
-        comparer, now = comparer or await context.comparer(tx, pack), context.now()
+        if comparer is None:
+            comparer = await context.comparer(tx, pack)
+        if enters:
+            # The key of fingerprints, which is made before any other lock is taken.
+            await context.vault.tenant_data_key(tx)
+        now = context.now()
         screened: list[Screened] = []
         refused: list[Refused] = []
         for first in range(0, len(drafts), SLICE):
@@ -232,14 +290,18 @@ class Intake:
             screened += some[0]
             refused += some[1]
             await checkpoint()
-        return cls(context, pack, comparer, tuple(screened), tuple(refused))
+        return cls(context, pack, comparer, tuple(screened), tuple(refused), enters=enters)
 
     async def prefetch(self, tx: Transaction, *first: NamedStatement) -> None:
         """Prefetch all that deciding and enqueueing these drafts will read, after the statements given."""
         embedded = [one.embedded for one in self.screened]
         drafted = [one.candidate for one in embedded]
-        reads = [*first, *candidates.consents_query(drafted, self.pack), *candidates.calibrations_query(drafted)]
-        reads.append(("candidate.any_rejected", {}))
+        reads = [
+            *first,
+            *candidates.consents_query(drafted, self.pack),
+            *candidates.calibrations_query(drafted, self.pack),
+        ]
+        reads += [("candidate.any_rejected", {}), *([waiting_query(drafted)] if drafted else [])]
         reads += contradictions.neighbours_queries(embedded, self.comparer, self.pack)
         if any(_is_auto(one, self.pack) for one in drafted):
             reads.append(("jobs.breakers", {}))
@@ -260,12 +322,14 @@ class Intake:
     async def decide(self, tx: Transaction) -> IntakeDecision:
         """Pass the other gates, and compare what passed with what is promoted."""
         vault, pack, comparer = self.context.vault, self.pack, self.comparer
-        passages = await _last_passages(tx, vault, self.screened, comparer, pack)
+        suspended = await _suspended(tx, [one.draft.candidate for one in self.screened], pack)
+        passages = await _last_passages(tx, vault, self.screened, comparer, pack, suspended)
         found = await contradictions.neighbours(tx, vault, [one.embedded for one in self.screened], comparer, pack)
         # Nothing is judged for what a gate refused.
         wanted = [near if isinstance(one, Screened) else () for one, near in zip(passages, found, strict=True)]
         drafted = [one.draft.candidate for one in self.screened]
-        around = await judge.judge_neighbours(drafted, wanted, comparer, pack)
+        tiers: list[Tier] = [tier_for(one.draft.candidate, one.draft.capture.kind, pack) for one in self.screened]
+        around = await judge.judge_neighbours(drafted, wanted, comparer, pack, tiers)
         passed: list[PassedDraft] = []
         refused: list[Refused] = []
         for one, near in zip(passages, around, strict=True):
@@ -273,11 +337,28 @@ class Intake:
                 refused.append(one)
                 continue
             candidate = one.draft.candidate
-            compared = compare(candidate, tier_for(candidate, pack), near, pack, comparer.by)
+            compared = compare(candidate, tier_for(candidate, one.draft.capture.kind, pack), near, pack, comparer.by)
             met = any(judge.is_near(other, comparer) for other in near) or not compared.finds_nothing
-            passed.append(PassedDraft(one.draft, compared, one.embedded, met, judge.similarities_read(near)))
+            draft = one.draft
+            if draft.action != "promote" and not draft.targets:
+                meant = await find_targets(tx, one.embedded, compared, comparer, pack)
+                draft = replace(draft, targets=meant)
+            passed.append(PassedDraft(draft, compared, one.embedded, met, judge.similarities_read(near)))
+        entering = [
+            Entering(one.embedded, tier_for(one.draft.candidate, one.draft.capture.kind, pack))
+            for one in passed
+            if one.enters
+        ]
+        opposites = await find_opposites(tx, vault, entering if self.enters else (), comparer, pack)
         return IntakeDecision(
-            self.context, pack, tuple(passed), (*self.refused, *refused), comparer, self.scopes_locked
+            self.context,
+            pack,
+            tuple(passed),
+            (*self.refused, *refused),
+            comparer,
+            self.scopes_locked,
+            opposites,
+            suspended,
         )
 
 

@@ -14,7 +14,7 @@ from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.pack.value_types import has_type
 
-Fact = TypeVar("Fact", Candidate, PromotedMemory)
+Fact = TypeVar("Fact", bound=Candidate | PromotedMemory)
 
 
 def resolved(fact: Fact, pack: Pack) -> Fact:

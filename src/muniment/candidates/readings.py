@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from muniment.candidates.extractors.messages import MESSAGES
 from muniment.language.name_search import strings
 from muniment.language.readers import Readers
 from muniment.language.readers.guard import ATTACK
@@ -18,9 +17,6 @@ _ROUNDS = 4
 # Texts of a value that are read; more is a payload, which the rules search.
 _MOST_TEXTS = 64
 _FEWEST_CHARACTERS = 3
-# How the extractor of messages calls the speaker, and the word that the guard reads instead: instructions to a model
-# often speak of "the user", so that the guard takes plain facts about one for instructions.
-_SPEAKER, _READ_AS = "The user ", "The customer "
 
 
 class GuardReading(NamedTuple):
@@ -65,15 +61,9 @@ async def read_guard(readers: Readers, candidates: Sequence[Candidate], pack: Pa
     file = readers.file(GUARD)
     threshold = pack.memory_layer.trust.guard
     least = threshold if threshold is not None else file.thresholds[ATTACK]
-    texts = [[_as_the_guard_reads(one, text) for text in texts_of(one)] for one in candidates]
+    texts = [texts_of(one) for one in candidates]
     every = list(dict.fromkeys(text for some in texts for text in some))
     scores = dict(zip(every, await readers.read_guard(every), strict=True))
     return [
         GuardReading(max((scores[text].attack for text in some), default=0.0), least, file.margin) for some in texts
     ]
-
-
-def _as_the_guard_reads(candidate: Candidate, text: str) -> str:
-    if candidate.extractor == MESSAGES and text.startswith(_SPEAKER):
-        return _READ_AS + text.removeprefix(_SPEAKER)
-    return text

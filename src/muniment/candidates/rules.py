@@ -1,8 +1,7 @@
-"""Rules of the candidate stage: drafts, trust, confidence, review flags, tier, priority, deadlines and calibration."""
+"""Rules of the candidate stage: drafts, trust, confidence, review flags, tier, priority and deadlines."""
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,16 +9,19 @@ from typing import Any
 from pydantic_core import to_json
 
 from muniment.candidates.extractors import Extracted
-from muniment.candidates.extractors.messages import MESSAGES
+from muniment.candidates.extractors.messages import OWN_WORDS
+from muniment.candidates.utterance import flags_of, said_confidence, utterance_of
 from muniment.capture.rules import class_of_source, subject_of
 from muniment.language.messages.speakers import only_own_words
 from muniment.language.name_search import strings
+from muniment.language.validity import Validity, read_validity
 from muniment.model.candidate import Candidate, GateName, Scope, StoredFact
 from muniment.model.capture import Capture, TypedFact, holder_of
 from muniment.model.decision import Decision
-from muniment.model.fields import EVIDENCE_LIMIT, Source, Tier, WriteClass
+from muniment.model.fields import EVIDENCE_LIMIT, CaptureKind, Source, Tier, WriteClass
 from muniment.model.ids import is_ceid
 from muniment.model.promoted import PromotedMemory
+from muniment.model.proposal import ProposalAction
 from muniment.model.speakers import TOOL, USER
 from muniment.pack import Pack
 from muniment.pack.memory_layer import FlagRule
@@ -105,7 +107,10 @@ def matching_flags(candidate: Candidate, pack: Pack) -> tuple[FlagRule, ...]:
     return tuple(
         rule
         for rule in pack.memory_layer.flag_for_review
-        if _matches_predicate(candidate.predicate, rule.predicate)
+        if (
+            _matches_predicate(candidate.predicate, rule.predicate)
+            or _matches_predicate(candidate.predicate_name, rule.predicate)
+        )
         and (rule.pattern is None or any(compiled(rule.pattern).search(text) for text in texts))
     )
 
@@ -121,11 +126,16 @@ def _matches_predicate(predicate: str | None, pattern: str | None) -> bool:
 # ---- routing: tier, priority, review deadline and lifetime ----
 
 
-def tier_for(candidate: Candidate, pack: Pack) -> Tier:
-    """Return the tier of the pack's first matching rule (REV-2); the working tier needs a session."""
+def tier_for(candidate: Candidate, kind: CaptureKind, pack: Pack) -> Tier:
+    """Return the tier of the pack's first matching rule (REV-2); the working tier needs a session.
+
+    `kind` is that of the candidate's capture.
+    """
     for rule in pack.memory_layer.memory_policy.tier_routing:
         when = rule.when
         if when.source is not None and when.source != candidate.source:
+            continue
+        if when.kind is not None and when.kind != kind:
             continue
         if when.write_class is not None and when.write_class != candidate.write_class:
             continue
@@ -179,60 +189,6 @@ def _lifetime(write_class: WriteClass, tier: Tier, pack: Pack) -> timedelta | No
     return min((term for term in terms if term is not None), default=None)
 
 
-# ---- calibration: how often claims of some confidence were approved, as a rising curve (CAN-6) ----
-
-
-@dataclass(frozen=True)
-class Point:
-    """A step of a calibration curve: verdicts and approvals of claims from `raw` up to the next point."""
-
-    raw: float
-    verdicts: int
-    approved: int
-
-    @property
-    def estimate(self) -> float:
-        """Return the approval rate by the rule of succession: few verdicts are never sure."""
-        return (self.approved + 1) / (self.verdicts + 2)
-
-
-def calibration_curve(outcomes: Iterable[tuple[float, bool]]) -> tuple[Point, ...]:
-    """Build the curve from (claimed confidence, approved) pairs.
-
-    Neighbouring points are joined until more confidence never means a lower estimate.
-    """
-    counts: dict[float, list[int]] = defaultdict(lambda: [0, 0])
-    for raw, approved in outcomes:
-        count = counts[round(raw, 2)]
-        count[0] += 1
-        count[1] += approved
-    points: list[Point] = []
-    for raw, (verdicts, approved) in sorted(counts.items()):
-        points.append(Point(raw, verdicts, approved))
-        while len(points) > 1 and points[-2].estimate >= points[-1].estimate:
-            high, low = points.pop(), points.pop()
-            points.append(Point(low.raw, low.verdicts + high.verdicts, low.approved + high.approved))
-    return tuple(points)
-
-
-def calibrated(raw: float, points: Sequence[Point]) -> float:
-    """Return the estimate of the highest point that a claim reaches; below all of them no more than the claim."""
-    reached = [point for point in points if round(raw, 2) >= point.raw]
-    if reached:
-        return reached[-1].estimate
-    return min(raw, points[0].estimate) if points else raw
-
-
-def dump_points(points: Sequence[Point]) -> list[list[float]]:
-    """Serialise a curve for the database: [raw, estimate, verdicts, approved] for each point."""
-    return [[point.raw, round(point.estimate, 6), point.verdicts, point.approved] for point in points]
-
-
-def load_points(stored: Sequence[Sequence[float]]) -> tuple[Point, ...]:
-    """Read a curve that `dump_points` serialised."""
-    return tuple(Point(raw, int(verdicts), int(approved)) for raw, _, verdicts, approved in stored)
-
-
 # ---- drafts: a capture becomes typed facts, each a candidate that has yet to pass the gates ----
 
 STATEMENT = "statement@1"
@@ -264,6 +220,13 @@ class Draft:
     audits: str | None = None
     stated: bytes | None = None
     consolidation: int = 1
+    # What the speaker asks for, and the memories that may be meant (CAN-12).
+    action: ProposalAction = "promote"
+    targets: tuple[str, ...] = ()
+    # Whether the trained reader's score of its worth leaves the decision to a person.
+    uncertain: bool = False
+    # The other sentences of its message, before they are screened.
+    beside: tuple[str, ...] = ()
     # The same with the other names that the pack gives to the entity or the predicate.
     stated_before: tuple[bytes, ...] = ()
 
@@ -284,19 +247,35 @@ def draft_facts(
     ids: Iterator[str],
     digest: Digest | None = None,
     consolidation: int = 1,
+    follows: str | None = None,
+    *,
+    stated: bool = True,
 ) -> list[Draft]:
     """Draft the facts of a capture: the fact proposed with it or its plain statement, then what extractors read.
 
+    Without `stated` only what extractors read.
+
     A predicate made of a person's own words is content: it becomes a hash (`digest`) under the key of
-    `own_words_holder`, the same for the same words, which means nothing once the key is gone.
+    `own_words_holder`, the same for the same words, which means nothing once the key is gone. `follows` is the capture
+    before this one in its session.
     """
-    first = _stated_fact(capture, pack)
+    first = _stated_fact(capture, pack) if stated else None
     every = [first, *found] if first is not None else found
     made: list[Draft] = []
     for ordinal, (name, read) in enumerate(every):
+        if read.asks is not None and vouched_for_extractor(capture, name) != USER:
+            # Only the run's own end user can ask for anything (CAN-12).
+            if read.asks == "retract":
+                continue
+            read = replace(read, asks=None)
         candidate = _candidate(capture, pack, name, _hash_own_words(read, digest, pack), next(ids))
-        stated, *others = _identities(read, pack)
-        draft = Draft(candidate, capture, ordinal, stated=stated, consolidation=consolidation)
+        identity, *others = _identities(read, pack)
+        draft = Draft(candidate, capture, ordinal, stated=identity, consolidation=consolidation)
+        if read.said is not None:
+            if follows is not None:
+                draft = replace(draft, candidate=candidate.model_copy(update={"follows": follows}))
+            asked = {"action": read.asks or "promote", "uncertain": read.near_threshold}
+            draft = replace(draft, **asked, beside=read.said.context)
         made.append(replace(draft, stated_before=tuple(others)) if others else draft)
     return made
 
@@ -344,7 +323,8 @@ def _hash_own_words(read: Extracted, digest: Digest | None, pack: Pack) -> Extra
     head = head if head in _HEADS else "said"
     hashed = digest(b"predicate\0" + predicate.encode()).hex()[:16]
     text = read.fact.text or fact_text(read.fact)
-    return replace(read, fact=read.fact.model_copy(update={"predicate": f"{head}.{hashed}", "text": text}))
+    fact = read.fact.model_copy(update={"predicate": f"{head}.{hashed}", "text": text})
+    return replace(read, fact=fact, predicate_name=predicate)
 
 
 def _stated_fact(capture: Capture, pack: Pack) -> Found | None:
@@ -352,7 +332,9 @@ def _stated_fact(capture: Capture, pack: Pack) -> Found | None:
     if content is None:
         return None
     if content.fact is not None:
-        return DIRECT, Extracted(content.fact)
+        # What a person proposes in place of a memory about them (SUB-3).
+        replaces = content.fact.corrects is not None and content.fact.write_class != "correction"
+        return DIRECT, Extracted(content.fact, user_correction=replaces)
     if capture.kind in pack.memory_layer.statements_from and content.text is not None:
         raw = statement_confidence(capture.source, pack)
         return STATEMENT, Extracted(TypedFact(write_class="statement", text=content.text, confidence=raw))
@@ -360,7 +342,7 @@ def _stated_fact(capture: Capture, pack: Pack) -> Found | None:
 
 
 # What a candidate has of its capture as it is.
-_OF_CAPTURE = ("tenant_id", "capture_id", "author", "source", "valid_from", "valid_until")
+_OF_CAPTURE = ("tenant_id", "capture_id", "author", "source")
 
 
 def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, candidate_id: str) -> Candidate:
@@ -369,20 +351,29 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
     vouched = vouched_for_extractor(capture, extractor)
     return Candidate(
         **{name: getattr(capture, name) for name in _OF_CAPTURE},
+        **_validity(capture, fact)._asdict(),
         **{name: getattr(fact, name) for name in ("write_class", "entity", "predicate", "value", "corrects")},
         candidate_id=candidate_id,
         text=fact.text or fact_text(fact),
         evidence_refs=tuple(dict.fromkeys((*content.evidence_refs, *read.evidence_refs)))[:EVIDENCE_LIMIT],
-        raw_confidence=fact.confidence,
-        confidence=uncalibrated_confidence(fact.confidence, pack),
+        **utterance_of(read),
+        raw_confidence=(raw := said_confidence(read, statement_confidence(capture.source, pack), vouched, pack)),
+        confidence=uncalibrated_confidence(raw, pack),
         classification=_higher_label(capture.classification, read.classification, pack),
         subject=subject_of(capture.subject, capture.user_id, pack),
         scope=Scope(**{name: getattr(capture, name) for name in Scope.model_fields if name != "required"}),
         trust=trust_of_source(capture.source, vouched, pack),
         extractor=extractor,
         claimed_by=f"{capture.author} {class_of_source(capture.source, vouched)} {extractor}",
-        flags=("user_correction",) if read.user_correction and vouched == USER else (),
+        flags=tuple(flags_of(read)) if vouched == USER else (),
     )
+
+
+def _validity(capture: Capture, fact: TypedFact) -> Validity:
+    """Return when a fact holds in the world: as the caller says, otherwise as its own sentence says (REC-14)."""
+    if capture.valid_from is not None or capture.valid_until is not None or fact.text is None:
+        return Validity(capture.valid_from, capture.valid_until)
+    return read_validity(fact.text, capture.observed_at)
 
 
 def vouched_for_extractor(capture: Capture, extractor: str) -> str | None:
@@ -391,7 +382,7 @@ def vouched_for_extractor(capture: Capture, extractor: str) -> str | None:
     A user's message may quote others. The rules for messages read the user's own words only; what any other
     extractor reads there counts as the author's word.
     """
-    if capture.vouched != USER or capture.kind != "message" or extractor == MESSAGES or only_own_words(capture):
+    if capture.vouched != USER or capture.kind != "message" or extractor in OWN_WORDS or only_own_words(capture):
         return capture.vouched
     return None
 

@@ -77,6 +77,8 @@ class _Words(NamedTuple):
     # Whether the fact is on a key of its subject, or of another person.
     typed: bool
     about_another: bool
+    # Whether the message names somebody else than its user as the one who speaks: "I" is that person.
+    by_another: bool = False
 
     @classmethod
     def of(cls, candidate: Candidate, pack: Pack, kind: CaptureKind, vouched: str | None) -> "_Words":
@@ -89,7 +91,11 @@ class _Words(NamedTuple):
         another = (
             candidate.entity is not None and not typed and (special or candidate.entity.partition(":")[0] in persons)
         )
-        return cls(vouched == USER or kind == "message", subject, user_id, own, typed, another)
+        speaks = candidate.speaker
+        by_another = (
+            speaks is not None and speaks != user_id and any(_name_parts(user_id)) and not _holds_name(user_id, speaks)
+        )
+        return cls(vouched == USER or kind == "message", subject, user_id, own, typed, another, by_another)
 
     def said_of(self, persons: Iterable[Mention], *, other: bool = False) -> Sequence[_Said]:
         """Return whom these mentions mean; without any, whom the fact is about (see `unmentioned`)."""
@@ -112,6 +118,8 @@ class _Words(NamedTuple):
         return "subject"
 
     def _in_own_words(self, mention: Mention) -> Whom:
+        if mention.kind == "self" and self.by_another:
+            return "stranger" if self.on_own_key else "other"
         if mention.kind in ("self", "user", "you"):
             return "speaker"
         of_key = self.typed and self.on_own_key
@@ -212,7 +220,7 @@ def _names(candidate: Candidate) -> Iterator[str]:
     if candidate.write_class == "evidence_link":
         return
     if candidate.predicate is not None:
-        yield candidate.predicate
+        yield candidate.predicate_name or candidate.predicate
     yield from _keys(candidate.value)
 
 

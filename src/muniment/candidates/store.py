@@ -9,24 +9,21 @@ from typing import Any
 from anyio.lowlevel import checkpoint
 from psycopg.types.json import Jsonb
 
+from muniment.candidates.calibration import Point, calibrated, calibration_source, dump_points, load_points
 from muniment.candidates.gates import Rejected, fingerprint
 from muniment.candidates.ontology import resolved, spellings
 from muniment.candidates.rules import (
     Draft,
-    Point,
     Refused,
-    calibrated,
     confined_to,
-    dump_points,
     hashed_name,
-    load_points,
     names_in_value,
     reset_candidate,
     uncalibrated_confidence,
 )
 from muniment.capture import store as captures
 from muniment.contradictions.store import EmbeddedCandidate, TextComparer
-from muniment.database.rows import candidate_content, candidate_of, consent_of
+from muniment.database.rows import candidate_of, consent_of, fact_content
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.errors import SealBroken
@@ -91,8 +88,10 @@ def prior_of(row: Row) -> tuple[tuple[str, ...], str]:
     return tuple(row["prior_editors"] or ()), row["prior_confined_to"]
 
 
-async def insert_candidates(tx: Transaction, vault: Vault, drafts: Sequence[Draft]) -> None:
-    """Insert the candidates that passed the gates."""
+async def insert_candidates(
+    tx: Transaction, vault: Vault, drafts: Sequence[Draft], fingerprints: Sequence[bytes | None]
+) -> None:
+    """Insert the candidates that passed the gates, with the fingerprints of those that will wait (REV-11)."""
     if not drafts:
         return
     counts: Counter[tuple[str, bytes]] = Counter()
@@ -104,7 +103,8 @@ async def insert_candidates(tx: Transaction, vault: Vault, drafts: Sequence[Draf
     holders = {holder_of(draft.candidate.subject, draft.candidate.scope.user_id) for draft in drafts}
     keys = await vault.keys(tx, holders, make=True)
     tick = await tx.tick()
-    tx.defer_columns("candidate.insert", _columns(drafts, keys, numbers), seq=tick.seq)
+    columns = _columns(drafts, keys, numbers) | {"fingerprint": fingerprints}
+    tx.defer_columns("candidate.insert", columns, seq=tick.seq)
 
 
 def _fact_digest(key: SubjectKey, capture_id: str, stated: bytes, number: int = 1) -> bytes:
@@ -169,7 +169,7 @@ def _columns(drafts: Sequence[Draft], keys: dict[str, SubjectKey], numbers: Sequ
             for draft, holder, number in zip(drafts, holders, numbers, strict=True)
         ],
         "content": [
-            keys[holder].seal("candidates.content", fact.candidate_id, candidate_content(fact))
+            keys[holder].seal("candidates.content", fact.candidate_id, fact_content(fact))
             for fact, holder in zip(facts, holders, strict=True)
         ],
     }
@@ -237,24 +237,28 @@ def consents_of(candidate: Candidate, found: Mapping[str, Sequence[Consent]], pa
     return tuple(consent for name in names for consent in found.get(name, ()))
 
 
-def calibrations_query(candidates: Iterable[Candidate]) -> list[NamedStatement]:
+def calibrations_query(candidates: Iterable[Candidate], pack: Pack) -> list[NamedStatement]:
     """Return the statement that reads the calibrations of the candidates' sources; none without a source."""
-    sources = sorted({candidate.claimed_by for candidate in candidates if candidate.claimed_by})
+    sources = sorted({calibration_source(one.claimed_by, pack) for one in candidates if one.claimed_by})
     return [("candidate.calibrations", {"sources": sources})] if sources else []
 
 
-async def calibrations_for(tx: Transaction, candidates: Sequence[Candidate]) -> dict[str, Row]:
+async def calibrations_for(tx: Transaction, candidates: Sequence[Candidate], pack: Pack) -> dict[str, Row]:
     """Read the latest calibrations of the candidates' sources, by source."""
-    rows = [row for name, values in calibrations_query(candidates) for row in await tx.rows(name, **values)]
+    rows = [row for name, values in calibrations_query(candidates, pack) for row in await tx.rows(name, **values)]
     return {row["source"]: row for row in rows}
 
 
-def calibrate(candidate: Candidate, calibrations: Mapping[str, Row], pack: Pack) -> Candidate:
-    """Set a candidate's confidence by its source's calibration; without one by its claim, up to the cap (CAN-6)."""
-    found = calibrations.get(candidate.claimed_by)
+def calibrate(candidate: Candidate, calibrations: Mapping[str, Row], pack: Pack, *, proven: bool) -> Candidate:
+    """Set a candidate's confidence by its source's calibration; without one by its claim (CAN-6).
+
+    The claim counts up to the cap, or as it is where the source is `proven`.
+    """
+    found = calibrations.get(calibration_source(candidate.claimed_by, pack))
     if found is None or not found["points"]:
-        capped = uncalibrated_confidence(candidate.raw_confidence, pack)
-        return candidate.model_copy(update={"confidence": capped, "calibration": None})
+        raw = candidate.raw_confidence
+        claimed = raw if proven else uncalibrated_confidence(raw, pack)
+        return candidate.model_copy(update={"confidence": claimed, "calibration": None})
     confidence = calibrated(candidate.raw_confidence, load_points(found["points"]))
     return candidate.model_copy(update={"confidence": confidence, "calibration": found["calibration_id"]})
 

@@ -4,48 +4,47 @@ Consolidation: extractors read the captures that wait; what they find passes the
 twice, at once, or to be killed: each batch is one transaction with its position in the log. A batch is read first,
 without a lock, so that extractors may take their time; a second transaction locks the cursor, checks that nothing has
 changed since, and writes. Captures of one holder are consolidated in their order: while one of them is to be tried
-again, those behind it wait with it.
+again, those behind it wait with it. A language model that fails puts off its own answers alone (CAN-14).
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
-
-import anyio
-from anyio.lowlevel import checkpoint
 
 from muniment.access.roles import Right as Right
 from muniment.candidates import store as candidates
 from muniment.candidates.backlog import (
     Batch,
     DueAgain,
-    Failure,
     complete_batch,
     lock_batch,
     read_again,
     read_batch,
     split_batch,
 )
-from muniment.candidates.extractors import Extractor, extractors_of
+from muniment.candidates.extraction import Reading, extract
 from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import submit
 from muniment.candidates.rules import Draft, Found, draft_facts, own_words_holder
+from muniment.candidates.worth import with_context, worth_knowing
 from muniment.capture.rules import ProposeFields, proposal_input, run_fields
 from muniment.context import FabricContext, retry_on_pack_change
-from muniment.database.locks import block_erasures
+from muniment.contradictions.model_judge import PairsUnread
+from muniment.contradictions.store import TextComparer
 from muniment.database.storage import Transaction
-from muniment.errors import ExtractorFailed, KeyRotated, ReadersUnavailable
+from muniment.errors import KeyRotated, ReadersUnavailable
 from muniment.job import JobResult
 from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.capture import Capture, holder_of
+from muniment.model.capture import Capture
 from muniment.model.context import Asker, Principal
 from muniment.model.proposal import Submission
 from muniment.opening import Opened
 from muniment.pack import Pack
 from muniment.promotion import by_policy
-from muniment.review.verbs import promote_by_policy
+from muniment.review.by_policy import promote_by_policy
 from muniment.tracing import span
 from muniment.verbs.declaration import verb
 
@@ -54,11 +53,8 @@ log = logging.getLogger("muniment.language")
 BATCH = 500
 # Batches of a run of the job; other tenants' jobs come between.
 BATCHES = 4
-
-# Calls of extractors that run at the same time.
-CONCURRENT = 8
-# Captures handled between two event-loop checkpoints.
-_SLICE = 50
+# How often a batch is decided anew with what a model that judges texts said: beside memories, and within the batch.
+_JUDGED_AGAIN = 2
 
 Progress = Callable[[Consolidation], None]
 
@@ -156,19 +152,32 @@ async def consolidate_batch(context: FabricContext, tenant_id: str, count: int =
     if batch is None:
         return Consolidation(), False
     pack = await context.pack_in_force(tenant_id)
-    found, errors = await _extract(context, batch.captures, pack)
+    read = await extract(context, batch, pack)
+    for _ in range(_JUDGED_AGAIN):
+        # A model that judges texts was asked: what the extractors read stays read.
+        with suppress(PairsUnread):
+            return await _write(context, tenant_id, batch, pack, read)
+    return await _write(context, tenant_id, batch, pack, read)
+
+
+async def _write(
+    context: FabricContext, tenant_id: str, batch: Batch, pack: Pack, read: Reading
+) -> tuple[Consolidation, bool]:
+    """Decide on what was read in a batch and write it; returns the result, and whether more may wait."""
     async with context.transaction(tenant_id, "writer", under=pack) as tx:
         batch = await lock_batch(tx, context.vault, batch, pack)
-        ready, put_off = split_batch(batch, errors, pack, context.now())
-        decision = await _decide(context, tx, ready, pack, found, batch)
-        entries = await decision.entries(tx)
+        split = split_batch(batch, read.errors, read.by_model, pack, context.now())
+        found = read.without_model(one.capture.capture_id for one in split.without_model)
+        decision = await _decide(context, tx, split.ready, pack, found, batch)
+        entries = decision.entries(tx)
         # INVARIANT: all locks come before the tenant's clock.
         eligible = any(one.auto_eligible for one in entries)
         chosen = await by_policy.choose(tx, decision, entries) if eligible else []
         if not chosen and not decision.contradicts:
             tx.change_nothing_visible()
-        complete_batch(tx, batch, [one.capture_id for one in ready], put_off)
-        proposals, refusals = await decision.enqueue_entries(tx, entries)
+        await complete_batch(tx, batch, split)
+        at_once = {entry.proposal_id for entry, _ in chosen}
+        proposals, refusals = await decision.enqueue_entries(tx, entries, at_once=at_once)
         promoted = await by_policy.promote_chosen(context, tx, decision, entries, chosen) if chosen else []
         late = sorted({one.capture_id for one in refusals if one.reason == candidates.ERASED})
         if late:
@@ -176,14 +185,14 @@ async def consolidate_batch(context: FabricContext, tenant_id: str, count: int =
             tx.event_rows.add_blanked("captures", late)
             tx.emit("memory.note", "auto", about="erased_late", captures=late)
     done = Consolidation(
-        captures=len(ready),
+        captures=len(split.ready),
         proposals=tuple(proposals),
         promoted=tuple(promoted),
         refusals=tuple(refusals),
-        waiting=sum(one.parked_at is None for one in put_off),
-        failed=tuple(one.capture.capture_id for one in put_off if one.parked_at is not None),
+        waiting=sum(one.parked_at is None for one in split.waiting),
+        failed=tuple(one.capture.capture_id for one in split.waiting if one.parked_at is not None),
     )
-    return done, not batch.last or bool(put_off)
+    return done, not batch.last or bool(split.waiting)
 
 
 async def _read(context: FabricContext, tenant_id: str, count: int) -> Batch | None:
@@ -221,6 +230,11 @@ async def _decide(
     batch: Batch,
 ) -> IntakeDecision:
     drafts: list[Draft] = []
+    comparer: TextComparer | None = None
+    if any(one.worth is not None for some in found.values() for _, one in some):
+        comparer = await context.comparer(tx, pack)
+        found = await worth_knowing(found, comparer.readers, pack)
+    follows = batch.follows()
     most = sum(1 + len(found.get(capture.capture_id, ())) for capture in ready)
     ids = iter(candidates.new_ids(tx, most))
     holders = {own_words_holder(capture, pack) for capture in ready if found.get(capture.capture_id)}
@@ -228,88 +242,16 @@ async def _decide(
     for capture in ready:
         key = keys.get(own_words_holder(capture, pack))
         number = batch.number(capture.capture_id)
-        read = draft_facts(capture, pack, found.get(capture.capture_id, []), ids, key.digest if key else None, number)
+        facts, digest = found.get(capture.capture_id, []), key.digest if key else None
+        # What was found without the model is decided already.
+        late, before = capture.capture_id in batch.late, follows.get(capture.capture_id)
+        read = draft_facts(capture, pack, facts, ids, digest, number, before, stated=not late)
         drafts += await candidates.not_proposed_before(tx, context.vault, read) if number > 1 and read else read
     if not drafts:
         return IntakeDecision(context, pack, (), ())
     kept, erased = await candidates.erased_since(tx, context.vault, drafts, batch.erasures)
-    intake = await (await Intake.of(context, tx, pack, kept)).lock_scopes(tx, batch.scope_locks)
+    comparer = comparer or await context.comparer(tx, pack)
+    kept = await with_context(kept, comparer.readers, pack)
+    intake = await (await Intake.of(context, tx, pack, kept, comparer=comparer)).lock_scopes(tx, batch.scope_locks)
     decision = await intake.decide(tx)
     return replace(decision, refused=(*decision.refused, *erased))
-
-
-async def _extract(
-    context: FabricContext, captures: Sequence[Capture], pack: Pack
-) -> tuple[dict[str, list[Found]], dict[str, Failure]]:
-    """Return what the extractors read in each capture, and why captures failed. No lock is held meanwhile."""
-    found: dict[str, list[Found]] = {}
-    errors: dict[str, Failure] = {}
-    calls: list[tuple[Capture, Extractor]] = []
-    extractors, timeout = extractors_of(pack, context.models), pack.memory_layer.extraction.timeout.total_seconds()
-    for number, capture in enumerate(captures, 1):
-        if capture.content is not None and capture.content.fact is None:
-            calls += [(capture, extractor) for extractor in extractors if extractor.reads(capture)]
-        if number % _SLICE == 0:
-            await checkpoint()
-
-    read: dict[tuple[str, str], list[Found]] = {}
-
-    async def call(capture: Capture, extractor: Extractor) -> None:
-        try:
-            with anyio.fail_after(timeout):
-                facts = await extractor.extract(capture, _Answers(context, capture))
-            read[capture.capture_id, extractor.name] = [(extractor.name, one) for one in facts]
-        except ExtractorFailed as error:
-            errors[capture.capture_id] = Failure(f"{extractor.name}: {error.message}", error.later)
-        except TimeoutError:
-            errors[capture.capture_id] = Failure(f"{extractor.name}: no answer within {timeout:g} s")
-        except (Exception, SystemExit) as error:
-            # Whatever an extractor does, nothing is lost (CAN-3). An error's text may be content, its type is not.
-            errors[capture.capture_id] = Failure(f"{extractor.name}: {type(error).__name__}")
-
-    for first in range(0, len(calls), CONCURRENT):
-        async with anyio.create_task_group() as tasks:
-            for capture, extractor in calls[first : first + CONCURRENT]:
-                tasks.start_soon(call, capture, extractor)
-    # In the order of the extractors, not of their answers. One without facts and without an error cancelled itself.
-    for capture, extractor in calls:
-        if (capture.capture_id, extractor.name) not in read:
-            errors.setdefault(capture.capture_id, Failure(f"{extractor.name}: cancelled"))
-        found.setdefault(capture.capture_id, []).extend(read.get((capture.capture_id, extractor.name), ()))
-    return found, errors
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """A model's stored answers about a capture, sealed under the key of the capture's holder."""
-
-    context: FabricContext
-    capture: Capture
-
-    async def get(self, extractor: str) -> bytes | None:
-        async with self.context.transaction(self.capture.tenant_id, "writer") as tx:
-            row = await tx.row("candidate.answer", capture_id=self.capture.capture_id, extractor=extractor)
-            if row is None:
-                return None
-            keys = await self.context.vault.keys(tx, [row["holder"]])
-            return keys[row["holder"]].open("extractions.answer", self._row(extractor), row["answer"])
-
-    async def put(self, extractor: str, answer: bytes) -> None:
-        holder = holder_of(self.capture.subject, self.capture.user_id)
-        async with self.context.transaction(self.capture.tenant_id, "writer") as tx:
-            # What was erased while the model answered stays erased, and a destroyed key is not made again.
-            await block_erasures(tx)
-            if not await tx.rows("candidate.still_there", capture_id=self.capture.capture_id):
-                return
-            if (key := (await self.context.vault.keys(tx, [holder], skip_broken=True)).get(holder)) is not None:
-                sealed = key.seal("extractions.answer", self._row(extractor), answer)
-                row = {"capture_id": self.capture.capture_id, "extractor": extractor}
-                await tx.do("candidate.keep_answer", **row, holder=holder, answer=sealed)
-
-    async def spend(self, extractor: str, most: int) -> bool:
-        async with self.context.transaction(self.capture.tenant_id, "writer") as tx:
-            day = self.context.now().date()
-            return bool(await tx.rows("candidate.spend", extractor=extractor, day=day, most=most))
-
-    def _row(self, extractor: str) -> str:
-        return f"{self.capture.capture_id}/{extractor}"

@@ -70,7 +70,7 @@ ORDER BY p.seq, p.proposal_id
 
 -- name: to_rerun
 -- The state of a capture to be run again: whether it has content, how often it was consolidated, whether it waits.
-SELECT c.seq, c.holder, c.content = '' AS erased, r.capture_id IS NOT NULL AS waits, r.parked_at, r.number AS next,
+SELECT c.seq, c.holder, c.content = '' AS erased, r.capture_id IS NOT NULL AS waits, r.parked_at, r.late,
   (SELECT max(d.number) FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id) AS done
 FROM captures c
 LEFT JOIN retries r ON r.tenant_id = :tenant_id AND r.capture_id = c.capture_id
@@ -83,6 +83,12 @@ VALUES (:tenant_id, :capture_id, :number, :seq, :at, :txid, :by, :reason)
 -- name: wait_again
 INSERT INTO retries (tenant_id, capture_id, seq, holder, tries, next_at, number)
 VALUES (:tenant_id, :capture_id, :captured_seq, :holder, 0, :now, :number)
+
+-- name: take_over
+-- What waits for a model's answer alone is consolidated as a whole instead.
+UPDATE retries SET tries = 0, next_at = :now, parked_at = NULL, error = NULL, number = :number, late = NULL
+WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND late IS NOT NULL
+RETURNING number
 
 -- name: unpark
 -- Tries are counted anew; returns no row where it is not parked any more.

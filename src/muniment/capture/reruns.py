@@ -105,7 +105,7 @@ async def order(tx: Transaction, principal: Principal, capture_id: str, reason: 
         raise Conflict("is in an archive: what is archived cannot be run again", field="capture_id")
     if row["erased"]:
         raise Conflict("its content was erased: there is nothing to run again", field="capture_id")
-    if row["parked_at"] is None:
+    if row["parked_at"] is None or row["late"] is not None:
         number = await _order_again(tx, principal, capture_id, reason, row)
     else:
         unparked = await tx.row("history.unpark", capture_id=capture_id)
@@ -120,14 +120,20 @@ async def order(tx: Transaction, principal: Principal, capture_id: str, reason: 
 async def _order_again(
     tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason, row: Row
 ) -> int | None:
-    """Order a capture's next consolidation and return its number; None if the capture already waits for one."""
-    if row["waits"] or row["done"] is None:
+    """Order a capture's next consolidation and return its number; None if the capture already waits for one.
+
+    One that waits for a model's answer alone is consolidated as a whole instead.
+    """
+    if (row["waits"] and row["late"] is None) or row["done"] is None:
         return None
     number, tick = row["done"] + 1, await tx.tick()
     try:
         which = {"capture_id": capture_id, "number": number}
         await tx.do("history.order", **which, seq=tick.seq, at=tick.at, by=principal.id, reason=reason)
-        await tx.do("history.wait_again", **which, captured_seq=row["seq"], holder=row["holder"])
+        if row["late"] is None:
+            await tx.do("history.wait_again", **which, captured_seq=row["seq"], holder=row["holder"])
+        elif not await tx.rows("history.take_over", **which):
+            raise Conflict(_WAITS, field="capture_id")
     except psycopg.errors.UniqueViolation as error:
         raise Conflict(_WAITS, field="capture_id") from error
     return number

@@ -172,9 +172,9 @@ class Call:
             if speaks_for is not None:
                 raise InvalidInput("the key says what it may speak for: leave it out", field="tool")
             return self._key_holder(self._server)
-        kind: Source = self.options["kind"] or "operator"
+        kind: Source = self.options["kind"] or ("end_user" if role == "subject" else "operator")
         needed = [of_agents] if of_agents is not None and kind in ("agent", "end_user") else [role, *also]
-        name = self.options["as_"] if self.options["as_"] is not None else _user_name()
+        name = self.options["as_"] if self.options["as_"] is not None else user_name()
         return Principal(
             tenant_id=self.tenant,
             id=name,
@@ -193,7 +193,7 @@ class Call:
 
     def local_admin(self) -> Principal:
         """Return the user at the database itself, as an admin."""
-        return Principal(tenant_id=self.tenant, id=_user_name(), kind="operator", roles={"admin"})
+        return Principal(tenant_id=self.tenant, id=user_name(), kind="operator", roles={"admin"})
 
     def server_with_key(self, key: str) -> Server:
         """Return the command's server, used with another key; raises `InvalidInput`."""
@@ -270,6 +270,7 @@ class Call:
             "entities": options["entity"] or None,
             "hops": options["hops"],
             "as_of": parse_as_of(options["as_of"]),
+            "valid_at": parse_time(options["valid_at"], "valid_at"),
         }
 
     def value(self) -> Any:
@@ -290,7 +291,8 @@ class Call:
         return named | {name: value for name, value in fields.items() if value is not None}
 
 
-def _user_name() -> str:
+def user_name() -> str:
+    """Return the name of who runs the program."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -35,6 +35,9 @@ def _entries() -> Iterator[tuple[str, Entry]]:
 # Panel, then a line for each command: name, module, help.
 _TABLE = """
 Begin here
+    add             memory          Add what was said, and say what is remembered, what waits and what is refused.
+    search          memory          Search the memory of one user, the most relevant first.
+    context         memory          Compile what is remembered about a question, as the memory section of a prompt.
     demo            demo            Follow one correction from its capture to its withdrawal, step by step.
 Write
     capture         write           Capture what happened. It is committed when the command returns.
@@ -46,7 +49,7 @@ Review
     queue           review          The review queue: list it, or show one proposal.
     approve         review          Approve proposals and promote them.
     reject          review          Reject proposals, with a reason.
-    lift            review          Lift a rejection, so that the same fact can be proposed again.
+    lift            review          Lift a rejection or an undo, so that the same fact can be proposed again.
     edit            review          Replace the candidate of a proposal by an edited one.
     override        review          Change the tier or the priority of a proposal.
     assign          review          Assign a proposal to a reviewer.
@@ -68,10 +71,15 @@ Read
 Govern
     retract         memories        Retract a memory for good, with a reason.
     eval            evaluate        Evaluations on your own data: detectors, recall, golden queries.
-    erase           erasure         Erase everything about a person. This cannot be undone.
+    undo            memories        Undo what policy promoted, and promote again what it had superseded.
+    erase           erasure         Erase everything about a person, or one fact. This cannot be undone.
     erasures        erasure         List the receipts of erasures, the latest first.
     archives        archives        List the archives of old captures, the latest first, or verify them.
     consent         consent         The consent ledger: list, grant, revoke, sweep.
+    profiles        profiles        List the built-in profiles: what each promotes at once, and what waits for whom.
+    erasure-requests erasure        Requests of end users to be erased: list, release, refuse.
+    me              me              What is held about an end user, and what they may do about it.
+    codes           me              One-time codes by which a person acts through an agent.
     pack            pack            Packs: the policies that decide what is remembered, and for whom.
     verify          audit           Verify that the event log, and the rows it covers, are unchanged.
     webhook         webhook         Webhooks: list, add, remove, resume, replay.

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
@@ -42,7 +42,7 @@ def demo(
     """Follow one correction from its capture to its withdrawal, step by step.
 
     It is captured, checked, approved, recalled, explained and withdrawn, on a database of its own; by default in a
-    temporary folder that is removed at the end.
+    temporary folder that is removed at the end. Then the same tenant goes on under the profile assisted.
     """
     screen = Screen(columns=_COLUMNS)
     done: list[dict[str, Any]] = []
@@ -55,7 +55,7 @@ def demo(
             done.append({"step": number, "title": step.title, "call": step.call, "result": step.result})
             if not call.as_json:
                 _draw_step(screen, number, step)
-    commands = _NEXT if home is None else _look_around(home, done[-1]["result"]["memory_id"])
+    commands = _NEXT if home is None else _look_around(home, [one["result"] for one in done])
     if call.as_json:
         write_json({"steps": done, "home": home.absolute() if home else None, "next": commands})
     else:
@@ -114,7 +114,8 @@ def _draw_end(screen: Screen, home: Path | None, commands: tuple[str, ...]) -> N
         screen.line("PROPOSAL is an id that the queue shows. Every command has --help and --json.", indent=4)
 
 
-def _look_around(home: Path, memory_id: str) -> tuple[str, ...]:
+def _look_around(home: Path, results: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    memory_id = next(one["memory_id"] for one in reversed(results) if "memory_id" in one)
     place = f"--home {quote(str(home))}"
     return (
         f"muniment trail {memory_id} --tenant {TENANT} {place}",

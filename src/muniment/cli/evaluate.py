@@ -109,8 +109,31 @@ def extraction(
     call.show(result, draw_figures)
 
 
+@command(eval_, "verbatim")
+def verbatim(call: Call) -> None:
+    """Count the words that extraction changes in a fixed list of 200 sentences; there should be none.
+
+    Nothing is stored, and no database is needed.
+    """
+    from muniment.evaluation.verbatim import figures
+
+    call.show(figures(), draw_figures)
+
+
 @command(eval_, "memory")
-def memory(call: Call, data: Data, part: PartOption = None) -> None:
+def memory(
+    call: Call,
+    data: Data,
+    part: PartOption = None,
+    form: Annotated[
+        Literal["statements", "messages"],
+        flag("--as statements|messages", "Turns are kept whole, or pass the extractor as the messages that they were."),
+    ] = "statements",
+    profile: Annotated[
+        Literal["strict", "assisted", "personal"],
+        flag("--profile NAME", "The profile under which messages are read; but for strict only its policy promotes."),
+    ] = "strict",
+) -> None:
     """Measure memory as a whole: conversations are captured and promoted, then questions are recalled.
 
     Reads the formats of LoCoMo and LongMemEval. Uses a database of its own, which is deleted afterwards. With the
@@ -120,7 +143,7 @@ def memory(call: Call, data: Data, part: PartOption = None) -> None:
     from muniment.evaluation.memory import measure
 
     talks = conversations(select_part(read_records(data), part))
-    _show_with_and_without(call, "memory", lambda steps, readers: measure(talks, steps.update, readers))
+    _show_with_and_without(call, "memory", lambda steps, readers: measure(talks, steps.update, readers, form, profile))
 
 
 @command(eval_, "as-of")

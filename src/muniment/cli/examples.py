@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 # A line for each: the command, a colon, the example; none where that is the command alone.
 _TABLE = """
+add: muniment add "I'm vegan, and my sister Ana is getting married in June." --user joanna
+search: muniment search 'what should I cook for her?' --user joanna
+context: muniment context 'what should I cook for her?' --user joanna --tokens 300
 demo: muniment demo --home /tmp/muniment-demo
 capture: muniment capture 'Returns are accepted within 30 days.' -c PUBLIC --evidence doc:returns_policy
 propose: muniment propose --class preference --entity customer:cus_77 --predicate prefers_communication_channel \
@@ -52,6 +55,27 @@ consent grant: muniment consent grant --subject customer:cust_8861 --purpose sup
 consent revoke: muniment consent revoke cns_01a1de60
 consent list: muniment consent list --subject customer:cust_8861
 consent sweep: muniment consent sweep --tenant tenant_acme_prod
+erasure-requests list: muniment erasure-requests --tenant tenant_acme_prod
+erasure-requests release: muniment erasure-requests release erq_01a1de60
+erasure-requests refuse: muniment erasure-requests refuse erq_01a1de60
+me list: muniment me --as joanna --live
+me why: muniment me why pm_01a1de60 --as joanna
+me pending: muniment me pending --as joanna
+me captures: muniment me captures --as joanna --limit 20
+me recalls: muniment me recalls --as joanna
+me consents: muniment me consents --as joanna
+me requests: muniment me requests --as joanna
+me confirm: muniment me confirm mwp_01a1de60 --as joanna
+me decline: muniment me decline mwp_01a1de60 --as joanna
+me forget: muniment me forget pm_01a1de60 --as joanna
+me allow-again: muniment me allow-again pm_01a1de60 --as joanna
+me revoke: muniment me revoke cns_01a1de60 --as joanna
+me forget-everything: muniment me forget-everything --as joanna
+me correct: muniment me correct pm_01a1de60 --text 'I drink tea.' --as joanna
+me consent: muniment me consent --label PII --as joanna
+me answer: muniment me answer crq_01a1de60 grant --as joanna
+me export: muniment me export --page my-memory.html --as joanna
+codes create: muniment codes create joanna confirm mwp_01a1de60
 pack schema: muniment pack schema > pack.schema.json
 pack validate: muniment pack validate acme.pack.yaml
 pack register: muniment pack register acme.pack.yaml --tenant tenant_acme_prod

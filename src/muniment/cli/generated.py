@@ -116,7 +116,8 @@ COMMANDS: Mapping[str, Plain] = {
         verb="queue.list",
         help=(
             "List the proposals that wait for a person, by due time; with --all also those that had their "
-            "final verdict."
+            "final verdict.\n\nOpen proposals that say the same in the same scope are one item (REV-11): the "
+            "first of them is listed, with the count of all; with --all each is listed."
         ),
         roles=("reviewer",),
         page_key="proposal_id",
@@ -160,6 +161,7 @@ COMMANDS: Mapping[str, Plain] = {
                         "returned",
                         "suspended",
                         "near_threshold",
+                        "user_asked",
                     ]
                     | None,
                     flag("--reason", "Why a person has to look at it."),
@@ -182,7 +184,7 @@ COMMANDS: Mapping[str, Plain] = {
     ),
     "lift": Plain(
         verb="queue.lift",
-        help=("Lift a rejection, so that the same fact can be proposed again."),
+        help=("Lift a rejection or an undo, so that the same fact can be proposed again."),
         roles=("reviewer",),
         parameters=(
             parameter("proposal_id", ProposalId),
@@ -229,6 +231,19 @@ COMMANDS: Mapping[str, Plain] = {
         parameters=(
             parameter("proposal_id", ProposalId),
             parameter("version", Version, None),
+        ),
+    ),
+    "undo": Plain(
+        verb="undo",
+        help=(
+            "Undo what policy promoted, and promote again what it had superseded.\n\nIt is retracted with the "
+            "reason undone, and then refused like a rejected fact until that is lifted. What cannot come back "
+            "at once waits for a person."
+        ),
+        roles=("reviewer",),
+        parameters=(
+            parameter("memory_id", MemoryId),
+            parameter("note", Note, None),
         ),
     ),
     "adoption": Plain(
@@ -323,6 +338,145 @@ COMMANDS: Mapping[str, Plain] = {
         many=True,
         parameters=(parameter("subject", Annotated[str | None, flag("--subject CEID", "Only this subject.")], None),),
     ),
+    "me list": Plain(
+        verb="me.list",
+        help=(
+            "List the memories that are held about the caller, the latest first: ended and hidden ones too, "
+            "unless --live."
+        ),
+        roles=("subject",),
+        page_key="memory_id",
+        limit=50,
+        many=True,
+        parameters=(parameter("live", Annotated[bool, flag("--live", "Only those that are live.")], False),),
+    ),
+    "me why": Plain(
+        verb="me.get",
+        help=(
+            "Show one memory and why it is held: what it came from, who decided, on which consent, how often "
+            "it was recalled."
+        ),
+        roles=("subject",),
+        parameters=(parameter("memory_id", MemoryId),),
+    ),
+    "me pending": Plain(
+        verb="me.pending",
+        help=(
+            "List the facts about the caller that wait for a decision, by due time, and which the caller may confirm."
+        ),
+        roles=("subject",),
+        many=True,
+    ),
+    "me captures": Plain(
+        verb="me.captures",
+        help=(
+            "List what the caller said, and what was captured about them, the latest first. Archived captures "
+            "are not listed."
+        ),
+        roles=("subject",),
+        page_key="capture_id",
+        limit=50,
+        many=True,
+    ),
+    "me recalls": Plain(
+        verb="me.recalls",
+        help=("List who recalled what in the caller's own runs, the latest first."),
+        roles=("subject",),
+        page_key="recall_id",
+        limit=50,
+        many=True,
+    ),
+    "me consents": Plain(
+        verb="me.consents",
+        help=("List the caller's own records in the consent ledger, oldest first."),
+        roles=("subject",),
+        many=True,
+    ),
+    "me requests": Plain(
+        verb="me.requests",
+        help=(
+            "List the questions whether something may be kept that was refused only because the caller had "
+            "not consented."
+        ),
+        roles=("subject",),
+        many=True,
+        parameters=(
+            parameter("closed", Annotated[bool, flag("--all", "Also those that were answered or have ended.")], False),
+        ),
+    ),
+    "me confirm": Plain(
+        verb="me.confirm",
+        help=(
+            "Confirm a fact about oneself; it is promoted in the same transaction, where the pack allows it "
+            "(SUB-2).\n\nThe status is promoted; or duplicate if a live memory says the same already; or held "
+            "or blocked if it contradicts one and the pack says so. An agent's run needs the one-time --code "
+            "that was sent to the person."
+        ),
+        roles=("subject",),
+        parameters=(
+            parameter("proposal_id", ProposalId),
+            parameter(
+                "code",
+                Annotated[
+                    str | None,
+                    flag("--code TEXT", "The one-time code that was sent to the person; not where they are signed in."),
+                ],
+                None,
+            ),
+        ),
+    ),
+    "me decline": Plain(
+        verb="me.decline",
+        help=(
+            "Say that a fact about oneself is not to be kept. The same fact is refused for as long as the pack says."
+        ),
+        roles=("subject",),
+        parameters=(
+            parameter("proposal_id", ProposalId),
+            parameter(
+                "code",
+                Annotated[
+                    str | None,
+                    flag("--code TEXT", "The one-time code that was sent to the person; not where they are signed in."),
+                ],
+                None,
+            ),
+        ),
+    ),
+    "me forget": Plain(
+        verb="me.forget",
+        help=(
+            "Have one memory forgotten at once: it is retracted, and the fact is refused until the caller "
+            "allows it again."
+        ),
+        roles=("subject",),
+        parameters=(
+            parameter("memory_id", MemoryId),
+            parameter(
+                "code",
+                Annotated[
+                    str | None,
+                    flag("--code TEXT", "The one-time code that was sent to the person; not where they are signed in."),
+                ],
+                None,
+            ),
+        ),
+    ),
+    "me allow-again": Plain(
+        verb="me.allow_again",
+        help=("Let a fact that was forgotten be proposed again."),
+        roles=("subject",),
+        parameters=(parameter("memory_id", MemoryId),),
+    ),
+    "me revoke": Plain(
+        verb="me.revoke",
+        help=("Revoke a consent of the caller's own: its memories are hidden from the next recall on."),
+        roles=("subject",),
+        parameters=(
+            parameter("consent_id", Annotated[str, argument("CONSENT", "The id of a consent, cns_...")]),
+            parameter("evidence_refs", Evidence, None),
+        ),
+    ),
     "erasures": Plain(
         verb="erasures",
         help=("List the receipts of erasures, the latest first."),
@@ -330,6 +484,39 @@ COMMANDS: Mapping[str, Plain] = {
         page_key="erasure_id",
         limit=50,
         many=True,
+    ),
+    "me forget-everything": Plain(
+        verb="me.forget_everything",
+        help=(
+            "Ask that everything about the caller is erased. A privacy officer releases it, or the pack at "
+            "once (SUB-3)."
+        ),
+        roles=("subject",),
+    ),
+    "erasure-requests list": Plain(
+        verb="erasure_requests.list",
+        help=("List the requests of end users to be erased, the latest first; by default those that wait."),
+        roles=("auditor",),
+        page_key="request_id",
+        limit=50,
+        many=True,
+        parameters=(
+            parameter(
+                "waiting", Annotated[bool | None, flag("--waiting", "Only those that wait for their release.")], None
+            ),
+        ),
+    ),
+    "erasure-requests release": Plain(
+        verb="erasure_requests.release",
+        help=("Release a request: everything about its user is erased, as erase would. This cannot be undone."),
+        roles=("privacy_officer",),
+        parameters=(parameter("request_id", Annotated[str, argument("REQUEST", "The id of a request, erq_...")]),),
+    ),
+    "erasure-requests refuse": Plain(
+        verb="erasure_requests.refuse",
+        help=("Refuse a request, for example where the law requires that the data is kept."),
+        roles=("privacy_officer",),
+        parameters=(parameter("request_id", Annotated[str, argument("REQUEST", "The id of a request, erq_...")]),),
     ),
     "seal": Plain(
         verb="seal",

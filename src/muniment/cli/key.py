@@ -123,9 +123,9 @@ def create(
         made = fabric.keys.create(
             call.principal("admin"),
             principal_id=holder,
-            kind=holder_kind or ("agent" if BUILTIN_ROLES.intersection(grant) == {"agent"} else "operator"),
+            kind=holder_kind or _kind_of(grant),
             roles=grant,
-            user_id=user,
+            user_id=user or (holder if "subject" in grant else None),
             clearance=clearance or None,
             speaks_for={"tools": tool or (), "channels": channel or ()},
             packs=pin or None,
@@ -158,3 +158,10 @@ def _draw(screen: Screen, one: ApiKey, tenant_id: str | None = None) -> None:
 
 plain(key, "list", draw=_draw, empty="no API keys")
 plain(key, "revoke", draw=_draw)
+
+
+def _kind_of(roles: list[str]) -> Source:
+    """The kind of principal that these roles are for."""
+    if "subject" in roles:
+        return "end_user"
+    return "agent" if BUILTIN_ROLES.intersection(roles) == {"agent"} else "operator"

@@ -23,9 +23,9 @@ app = typer.Typer()
 def mcp(call: Call) -> None:
     """Speak MCP over stdin and stdout, for one run of an agent.
 
-    The tools capture, propose, recall, compile and explain; none approves, corrects or erases. The options fix the
-    agent, the user, what it may see and what it may speak for; no tool takes an argument for these. It ends when stdin
-    ends. A server has the same at /mcp: muniment serve.
+    The tools capture, propose, recall, compile and explain, and with --user my_memory and ask_to_remember; none
+    approves, corrects or erases. The options fix the agent, the user, what it may see and what it may speak for; no
+    tool takes an argument for these. It ends when stdin ends. A server has the same at /mcp: muniment serve.
     """
     import anyio
 
@@ -41,7 +41,7 @@ async def _serve(call: Call, run: RunContext) -> None:
     from muniment.mcp.over_stdio import serve
 
     async with _open(call) as fabric:
-        await serve(fabric, run)
+        await serve(fabric, run, call.options["server"] if call.is_remote() else None)
 
 
 def _open(call: Call) -> "AsyncFabric | AsyncClient":

@@ -18,7 +18,7 @@ from muniment.cli.plain import plain
 from muniment.errors import RateLimited, ServerUnavailable, StorageUnavailable
 from muniment.model.events import Event
 from muniment.model.metrics import Adoption
-from muniment.model.promoted import RetractionReason
+from muniment.model.promoted import StatedReason, Undone
 
 app = typer.Typer()
 # Seconds between two requests of `events --follow`.
@@ -105,9 +105,21 @@ def _draw_adoption(screen: Screen, shown: Adoption) -> None:
 plain(app, "adoption", draw=_draw_adoption)
 
 
+def _draw_undone(screen: Screen, done: Undone) -> None:
+    screen.line(f"undone {done.retraction.memory_id}, by {done.retraction.retracted_by}")
+    for old, new in done.restored.items():
+        screen.line(f"restored {old} as {new}")
+    for one in done.not_restored:
+        waits = f"; a person decides on {one.proposal_id}" if one.proposal_id else ""
+        screen.line(f"not restored {one.memory_id}: {one.reason}{waits}")
+
+
+plain(app, "undo", draw=_draw_undone)
+
+
 @command(app, "retract", options=ASKER)
 def retract(
-    call: Call, memory_id: MemoryId, reason: Annotated[RetractionReason, flag("--reason", "Why it is retracted.")]
+    call: Call, memory_id: MemoryId, reason: Annotated[StatedReason, flag("--reason", "Why it is retracted.")]
 ) -> None:
     """Retract a memory for good, with a reason.
 

@@ -79,7 +79,7 @@ PACK: Options = (
     option(
         Path | None,
         "--pack-file FILE",
-        "The pack for tenants that have none in force yet (MUNIMENT_PACK, else the built-in pack).",
+        "The pack, a file or a profile, for tenants that have none yet (MUNIMENT_PACK, else the built-in pack).",
         rich_help_panel=_WHERE,
     ),
 )
@@ -192,6 +192,7 @@ RECALL_FILTERS: Options = (
     _texts(None, "--class CLASS", "Only of this class; can be repeated.", name="write_class"),
     option(int | None, "--limit", "At most this many; the pack sets an upper bound."),
     option(str | None, "--as-of TIME", "What the run would have been given then: ISO 8601 or a sequence number."),
+    option(str | None, "--valid-at TIME", "Only what holds in the world at that time, in ISO 8601; by default now."),
 )
 
 

@@ -25,7 +25,7 @@ pack = group(app, "pack")
 _ACTIVATION = "pack activated_at activated_by previous_pack reason"
 
 Ref = Annotated[str, argument("PACK", "A registered version, such as acme@1.2.0.")]
-FileOrRef = Annotated[str, argument("PACK", "A file, or a registered version such as acme@1.2.0.")]
+FileOrRef = Annotated[str, argument("PACK", "A file, a profile, or a registered version such as acme@1.2.0.")]
 Reason = Annotated[str, flag("--reason TEXT", "Why; it is kept in the event log.")]
 
 
@@ -74,18 +74,19 @@ def _draw(screen: Screen, entries: Sequence[Mapping[str, Any]]) -> None:
 @command(pack, "register", options=ASKER)
 def register(
     call: Call,
-    file: Annotated[Path | None, argument("FILE", "A pack in YAML or JSON.")] = None,
+    file: Annotated[Path | None, argument("FILE", "A pack in YAML or JSON, or the name of a profile.")] = None,
     builtin: Annotated[bool, flag("--builtin", "The built-in pack of this version of the program.")] = False,
 ) -> None:
     """Register a pack in the tenant. It cannot be changed afterwards; registering it again changes nothing.
 
     It has no effect until it is activated: muniment pack activate.
     """
-    from muniment.pack import builtin_pack, load_pack
+    from muniment.pack import PROFILES, builtin_pack, load_pack, profile_pack
 
     if (file is None) is not builtin:
-        raise InvalidInput("give a file, or --builtin", field="file")
-    found = load_pack(file) if file is not None else builtin_pack()
+        raise InvalidInput("give a file, a profile's name, or --builtin", field="file")
+    named = str(file) in PROFILES and file is not None and not file.exists()
+    found = profile_pack(str(file)) if named else load_pack(file) if file is not None else builtin_pack()
     with call.open() as fabric:
         registered = fabric.packs.register(call.principal("admin"), found)
     entry = _entry(registered)
@@ -231,5 +232,8 @@ plain(pack, "backfills", draw=pack_views.draw_backfill, empty="no backfills", li
 
 
 def _file_or_ref(given: str) -> str | Path:
-    """Return a reference if it looks like one and no file has that name, else a path."""
-    return given if "@" in given and not Path(given).exists() else Path(given)
+    """Return a reference or a profile's name if it looks like one and no file has that name, else a path."""
+    from muniment.pack import PROFILES
+
+    named = "@" in given or given in PROFILES
+    return given if named and not Path(given).exists() else Path(given)

@@ -9,7 +9,7 @@ import typer
 from muniment.cli import recall_views
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
-from muniment.cli.inputs import parse_as_of
+from muniment.cli.inputs import parse_as_of, parse_time
 from muniment.cli.options import ASKER, RECALL_FILTERS, RUN, RUN_OR_PERSON, WHERE, MemoryId, argument, flag
 from muniment.model.compiled import CompiledMemory, Format
 
@@ -76,6 +76,9 @@ def explain(
     memory_id: MemoryId,
     recall: Annotated[str | None, flag("--recall ID", "In this recorded recall, rcl_..., for its run.")] = None,
     as_of: Annotated[str | None, flag("--as-of TIME", "At this time, in ISO 8601, or at this sequence number.")] = None,
+    valid_at: Annotated[
+        str | None, flag("--valid-at TIME", "Whether it holds in the world at this time; by default then.")
+    ] = None,
 ) -> None:
     """Explain why a run can see a memory, or which filters hide it.
 
@@ -86,13 +89,13 @@ def explain(
     """
     run = call.run() if call.is_run() else None
     person = call.principal("auditor") if run is None or call.is_person() else None
-    at = parse_as_of(as_of)
+    at, holds = parse_as_of(as_of), parse_time(valid_at, "valid_at")
     with call.open() as fabric:
         if person is not None:
-            found = fabric.explain(person, memory_id=memory_id, recall_id=recall, as_of=at, run=run)
+            found = fabric.explain(person, memory_id=memory_id, recall_id=recall, as_of=at, valid_at=holds, run=run)
         else:
             assert run is not None
-            found = fabric.explain(run, memory_id=memory_id, recall_id=recall, as_of=at)
+            found = fabric.explain(run, memory_id=memory_id, recall_id=recall, as_of=at, valid_at=holds)
     call.show(found, recall_views.draw_explanation)
     if run is None and recall is None:
         call.note(

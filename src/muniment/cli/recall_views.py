@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from muniment.cli.output import Screen, by_and_at, counted, format_time, joined
 from muniment.cli.views import fact_fields, origin_text, scope_text
+from muniment.model.validity import validity_text
 
 if TYPE_CHECKING:
     from muniment.model.compiled import CompiledMemory
@@ -26,6 +27,7 @@ _VISIBILITY: dict[Visibility, str] = {
     "hidden": "hidden",
     "not_yet_promoted": "not yet promoted",
     "expired": "expired",
+    "not_valid": "does not hold at that time",
     "retracted": "retracted",
     "tombstoned": "tombstoned: its content is gone",
 }
@@ -64,7 +66,8 @@ def draw_recall(screen: Screen, shown: Recall, *, verbose: bool = False) -> None
         _records(screen, one.records, verbose)
     if shown.omitted:
         screen.line()
-        screen.line(f"{shown.omitted} more left out by the limit")
+        irrelevant = " or because they have little to do with the query" if shown.embedder is not None else ""
+        screen.line(f"{shown.omitted} more left out by the limit{irrelevant}")
 
 
 def _records(screen: Screen, records: Iterable[Record], verbose: bool) -> None:
@@ -83,8 +86,7 @@ def _records(screen: Screen, records: Iterable[Record], verbose: bool) -> None:
                 ("score", _parts(record) if verbose else None),
                 ("source", f"{origin.source} {origin.author}, {origin.kind} {origin.capture_id}"),
                 ("observed", origin.observed_at if verbose else None),
-                ("valid from", record.valid_from),
-                ("valid until", record.valid_until),
+                ("valid", validity_text(record.valid_from, record.valid_until)),
                 ("origin", origin_text(origin.origin, origin.vouched)),
                 ("consent", origin.consent_id),
                 ("expires", origin.expires_at),
@@ -138,6 +140,7 @@ def draw_explanation(screen: Screen, shown: Explanation) -> None:
             ("recall", shown.recall_id),
             ("returned", _returned(shown)),
             ("in prompts", joined(shown.prompts)),
+            ("valid at", shown.valid_at if shown.valid_at != shown.at else None),
             ("pack", shown.pack),
             ("promoted", shown.promoted_at),
             ("expires", shown.expires_at),
@@ -157,8 +160,13 @@ def draw_explanation(screen: Screen, shown: Explanation) -> None:
 def _returned(shown: Explanation) -> str | None:
     if shown.returned is None or shown.returned:
         return "yes" if shown.returned else None
-    causes = {"cut": ", others ranked before it", "narrowed": ", the filters of the recall excluded it"}
-    return "no" + (causes[shown.missed] if shown.missed is not None else "")
+    causes = {
+        "cut": ", others ranked before it",
+        "narrowed": ", the filters of the recall excluded it",
+        "irrelevant": ", it has next to nothing to do with the query",
+    }
+    near = f" ({shown.relevance:.2f} of {shown.relevance_floor:.2f})" if shown.relevance is not None else ""
+    return "no" + (causes[shown.missed] if shown.missed is not None else "") + near
 
 
 def _inputs(values: Mapping[str, Any]) -> str:

@@ -34,17 +34,7 @@ class Server:
 
         Options outweigh the environment, so `--url` and `--home` outweigh MUNIMENT_SERVER.
         """
-        if "server" not in options:
-            return None
-        url: str | None = options["server"]
-        database = next((name for name in ("url", "home") if options.get(name) is not None), None)
-        if url is not None and database is not None:
-            raise InvalidInput(f"give a server or a database (--{database}), not both", field="server")
-        if url is None and database is None:
-            url = os.environ.get("MUNIMENT_SERVER") or None
-        if url is None:
-            if options.get("key") is not None:
-                raise InvalidInput("is for a server: give --server too", field="key")
+        if (url := find_address(options)) is None:
             return None
         if options.get("pack_file") is not None:
             raise InvalidInput(
@@ -56,7 +46,7 @@ class Server:
     @cached_property
     def me(self) -> Principal:
         """The holder of the key; the server is asked once."""
-        return self.client.me()
+        return self.client.whoami()
 
     def close(self) -> None:
         """Close the connections; closing again does nothing."""
@@ -72,6 +62,24 @@ class Server:
             if role not in self.me.roles:
                 raise InvalidInput(f"is {role}, which the key does not have", field="role")
         return self.me
+
+
+def find_address(options: Mapping[str, Any]) -> str | None:
+    """Return the address of the server that the options or the environment name, None for a database.
+
+    Raises `InvalidInput` for a server and a database, and for a key without a server.
+    """
+    if "server" not in options:
+        return None
+    url: str | None = options["server"]
+    database = next((name for name in ("url", "home") if options.get(name) is not None), None)
+    if url is not None and database is not None:
+        raise InvalidInput(f"give a server or a database (--{database}), not both", field="server")
+    if url is None and database is None:
+        url = os.environ.get("MUNIMENT_SERVER") or None
+    if url is None and options.get("key") is not None:
+        raise InvalidInput("is for a server: give --server too", field="key")
+    return url
 
 
 def _client(url: str, key: str | None) -> "Client":

@@ -150,6 +150,8 @@ def _draw_backlog(screen: Screen, found: Backlog) -> None:
     retry = f", from {format_time(found.next_at)} on" if found.next_at is not None else ""
     screen.line(f"{found.again} to retry{retry}")
     screen.line(f"{found.parked} parked")
+    if found.model_error is not None:
+        screen.line(f"a language model fails: {found.model_error}")
 
 
 def _draw_reset(screen: Screen, done: ClockReset) -> None:

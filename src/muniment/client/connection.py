@@ -155,7 +155,7 @@ class ClientGroup:
         within = LONG if slow else None
         return await self._connection.transport.send(path, result.adapter, body, method=method, within=within)
 
-    async def _send_run(self, run: RunContext, path: str, result: Result[T], body: dict[str, Any]) -> T:
+    async def _send_run(self, run: RunContext, path: str, result: Result[T], body: dict[str, Any] | None) -> T:
         """Have something done for a run."""
         if not isinstance(run, RunContext):
             raise InvalidInput("expected a RunContext", field="run")
@@ -194,7 +194,7 @@ class ClientLifecycle(ClientGroup):
         """Close the connections."""
         await self._connection.transport.close()
 
-    async def me(self) -> Principal:
+    async def whoami(self) -> Principal:
         """Read whose credential it is."""
         return await self._connection.holder()
 

@@ -25,15 +25,30 @@ if TYPE_CHECKING:
     from muniment.model.consent import Consent, ConsentReach, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-    from muniment.model.erasure import Erasure, NameSearch
+    from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
-    from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
+    from muniment.model.profile import Profile
+    from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
     from muniment.model.proposal import Outcome, Proposal, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
     from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
+    from muniment.model.subject import (
+        Act,
+        Decided,
+        ErasureRequest,
+        MyCapture,
+        MyConsentRequest,
+        MyExport,
+        MyMemory,
+        MyMemoryDetails,
+        MyOutcome,
+        MyProposal,
+        MyRecall,
+        OneTimeCode,
+    )
     from muniment.model.trail import Evidence, Trail
     from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
     from muniment.pack import Pack
@@ -66,6 +81,23 @@ _PRESENCE_LIST: Result[list[Presence]] = Result("muniment.model.review_views.Pre
 _CONSENT: Result[Consent] = Result("muniment.model.consent.Consent")
 _CONSENT_REACH_LIST: Result[list[ConsentReach]] = Result("muniment.model.consent.ConsentReach", many=True)
 _SWEEP: Result[Sweep] = Result("muniment.model.consent.Sweep")
+_MY_MEMORY: Result[MyMemory] = Result("muniment.model.subject.MyMemory")
+_MY_MEMORY_DETAILS: Result[MyMemoryDetails] = Result("muniment.model.subject.MyMemoryDetails")
+_MY_PROPOSAL_LIST: Result[list[MyProposal]] = Result("muniment.model.subject.MyProposal", many=True)
+_MY_OUTCOME_LIST: Result[list[MyOutcome]] = Result("muniment.model.subject.MyOutcome", many=True)
+_MY_CAPTURE: Result[MyCapture] = Result("muniment.model.subject.MyCapture")
+_MY_RECALL: Result[MyRecall] = Result("muniment.model.subject.MyRecall")
+_CONSENT_LIST: Result[list[Consent]] = Result("muniment.model.consent.Consent", many=True)
+_MY_CONSENT_REQUEST_LIST: Result[list[MyConsentRequest]] = Result("muniment.model.subject.MyConsentRequest", many=True)
+_DECIDED: Result[Decided] = Result("muniment.model.subject.Decided")
+_RETRACTION: Result[Retraction] = Result("muniment.model.promoted.Retraction")
+_SUBMISSION_OR_REFUSAL: Result[Submission | Refusal] = Result(
+    "muniment.model.proposal.Submission", "muniment.model.candidate.Refusal"
+)
+_MY_CONSENT_REQUEST: Result[MyConsentRequest] = Result("muniment.model.subject.MyConsentRequest")
+_MY_EXPORT: Result[MyExport] = Result("muniment.model.subject.MyExport")
+_ERASURE_REQUEST: Result[ErasureRequest] = Result("muniment.model.subject.ErasureRequest")
+_ONE_TIME_CODE: Result[OneTimeCode] = Result("muniment.model.subject.OneTimeCode")
 _CONTRADICTION: Result[Contradiction] = Result("muniment.model.contradiction.Contradiction")
 _CONTRADICTION_DETAILS: Result[ContradictionDetails] = Result("muniment.model.contradiction.ContradictionDetails")
 _MEMORY_SUMMARY: Result[MemorySummary] = Result("muniment.model.browse.MemorySummary")
@@ -76,6 +108,7 @@ _CAPTURE_ENTRY: Result[CaptureEntry] = Result("muniment.model.capture.CaptureEnt
 _CAPTURE_HISTORY: Result[CaptureHistory] = Result("muniment.model.capture.CaptureHistory")
 _RERUN: Result[Rerun] = Result("muniment.model.capture.Rerun")
 _REFUSAL_ENTRY: Result[RefusalEntry] = Result("muniment.model.capture.RefusalEntry")
+_SESSION_END: Result[SessionEnd] = Result("muniment.model.promoted.SessionEnd")
 _RECALL_SUMMARY: Result[RecallSummary] = Result("muniment.model.recall.RecallSummary")
 _RECALL_DETAILS: Result[RecallDetails] = Result("muniment.model.recall.RecallDetails")
 _BACKLOG: Result[Backlog] = Result("muniment.model.work.Backlog")
@@ -98,11 +131,8 @@ _NONE: Result[None] = Result("types.NoneType")
 _DELIVERIES: Result[Deliveries] = Result("muniment.model.events.Deliveries")
 _RECEIPT: Result[Receipt] = Result("muniment.model.capture.Receipt")
 _RECEIPTS: Result[Receipts] = Result("muniment.model.capture.Receipts")
-_SUBMISSION_OR_REFUSAL: Result[Submission | Refusal] = Result(
-    "muniment.model.proposal.Submission", "muniment.model.candidate.Refusal"
-)
 _CONSOLIDATION: Result[Consolidation] = Result("muniment.model.candidate.Consolidation")
-_RETRACTION: Result[Retraction] = Result("muniment.model.promoted.Retraction")
+_UNDONE: Result[Undone] = Result("muniment.model.promoted.Undone")
 _REINDEXED: Result[Reindexed] = Result("muniment.model.promoted.Reindexed")
 _RECALL: Result[Recall] = Result("muniment.model.recall.Recall")
 _COMPILED_MEMORY: Result[CompiledMemory] = Result("muniment.model.compiled.CompiledMemory")
@@ -110,6 +140,7 @@ _EXPLANATION: Result[Explanation] = Result("muniment.model.explanation.Explanati
 _REPLAY: Result[Replay] = Result("muniment.model.explanation.Replay")
 _ADOPTION: Result[Adoption] = Result("muniment.model.metrics.Adoption")
 _ERASURE: Result[Erasure] = Result("muniment.model.erasure.Erasure")
+_FACT_ERASURE: Result[FactErasure] = Result("muniment.model.erasure.FactErasure")
 _NAME_SEARCH: Result[NameSearch] = Result("muniment.model.erasure.NameSearch")
 _SEALED: Result[Sealed] = Result("muniment.model.chain.Sealed")
 _HEAD: Result[Head] = Result("muniment.model.chain.Head")
@@ -119,6 +150,7 @@ _PROMOTED_MEMORY: Result[PromotedMemory] = Result("muniment.model.promoted.Promo
 _TRAIL: Result[Trail] = Result("muniment.model.trail.Trail")
 _ARCHIVE: Result[Archive] = Result("muniment.model.archive.Archive")
 _ARCHIVE_CHECK: Result[ArchiveCheck] = Result("muniment.model.archive.ArchiveCheck")
+_PROFILE_LIST: Result[list[Profile]] = Result("muniment.model.profile.Profile", many=True)
 _METRICS: Result[Metrics] = Result("muniment.model.metrics.Metrics")
 _PII_SCAN: Result[PiiScan] = Result("muniment.model.metrics.PiiScan")
 
@@ -135,9 +167,11 @@ class AsyncQueueClient(ClientGroup):
         """List the proposals that wait for a person, by due time; with `closed` also those that had their final
         verdict.
 
-        They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look,
-        an `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
-        `overdue` or are not. `after` is the id of the last proposal of the previous page.
+        Open proposals that say the same in the same scope are one item (REV-11): the first of them is listed, with the
+        `count` of all; with `closed` each is listed. They can be narrowed to a `write_class`, the `tier` they would go
+        to, a `risk`, a `reason` for a person to look, an `entity` they are about, an `assignee`, a `status` (`pending`
+        or `held`, of open ones), and to those that are `overdue` or are not. `after` is the id of the last proposal of
+        the previous page.
         """
         return await self._list(asker, "/v1/queue", _PROPOSAL, limit=limit, after=after, **fields)
 
@@ -167,10 +201,12 @@ class AsyncQueueClient(ClientGroup):
     ) -> Proposal:
         """Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
 
-        The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
-        `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was
-        promoted without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
-        `NotPromotable`.
+        Open proposals that say the same in the same scope are approved as one item (REV-11): the first of them that the
+        caller neither said, wrote nor edited is promoted, the others, this one perhaps among them, become its
+        duplicates. The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held`
+        or `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what
+        was promoted without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`,
+        `AlreadyDecided`, `NotPromotable`.
         """
         return await self._send(
             asker,
@@ -252,7 +288,8 @@ class AsyncQueueClient(ClientGroup):
     ) -> Proposal:
         """End a proposal without promotion, with a reason. The same fact is refused for as long as the pack says.
 
-        A sample that is rejected (`audits`) takes the memory it was drawn from with it, as `wrong`.
+        Open proposals that say the same in the same scope are rejected with it (REV-11); a sample that is rejected
+        (`audits`) takes the memory it was drawn from with it, as `wrong`.
         """
         return await self._send(
             asker,
@@ -264,8 +301,9 @@ class AsyncQueueClient(ClientGroup):
     async def lift(
         self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None
     ) -> Proposal:
-        """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not
-        rejected.
+        """Lift a rejection or an undo, so that the same fact can be proposed again.
+
+        Raises `Conflict` for what was neither rejected nor undone.
         """
         return await self._send(
             asker,
@@ -353,6 +391,228 @@ class AsyncConsentsClient(ClientGroup):
         `after` is the id of the last of the previous page.
         """
         return await self._list(asker, "/v1/consents", _CONSENT, limit=limit, after=after, subject=subject)
+
+
+class AsyncMeClient(ClientGroup):
+    """What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen."""
+
+    async def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, live: bool = False
+    ) -> list[MyMemory]:
+        """List the memories that are held about the caller, the latest first: ended and hidden ones too, unless `live`.
+
+        `after` is the id of the last memory of the previous page. Raises `NotFound`.
+        """
+        return await self._list(asker, "/v1/me/memories", _MY_MEMORY, limit=limit, after=after, live=live)
+
+    async def get(self, asker: Asker, memory_id: str) -> MyMemoryDetails:
+        """Show one memory and why it is held: what it came from, who decided, on which consent, how often it was
+        recalled.
+
+        Raises `NotFound` for one that is not about the caller.
+        """
+        return await self._get(asker, f"/v1/me/memories/{segment(memory_id, 'memory_id')}", _MY_MEMORY_DETAILS)
+
+    async def pending(self, asker: Asker) -> list[MyProposal]:
+        """List the facts about the caller that wait for a decision, by due time, and which the caller may confirm."""
+        return await self._get(asker, "/v1/me/proposals", _MY_PROPOSAL_LIST)
+
+    async def outcomes(self, asker: Asker, capture_ids: Sequence[str]) -> list[MyOutcome]:
+        """Show what became of captures of the caller's own: facts that are kept, those that wait and why, and refusals.
+
+        They are in the order of the ids. Raises `NotFound` for a capture that is not the caller's, or is archived.
+        """
+        return await self._send(asker, "/v1/me/outcomes", _MY_OUTCOME_LIST, {"capture_ids": capture_ids})
+
+    async def captures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[MyCapture]:
+        """List what the caller said, and what was captured about them, the latest first. Archived captures are not
+        listed.
+
+        `after` is the id of the last capture of the previous page. Raises `NotFound`.
+        """
+        return await self._list(asker, "/v1/me/captures", _MY_CAPTURE, limit=limit, after=after)
+
+    async def recalls(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[MyRecall]:
+        """List who recalled what in the caller's own runs, the latest first."""
+        return await self._list(asker, "/v1/me/recalls", _MY_RECALL, limit=limit, after=after)
+
+    async def consents(self, asker: Asker) -> list[Consent]:
+        """List the caller's own records in the consent ledger, oldest first."""
+        return await self._get(asker, "/v1/me/consents", _CONSENT_LIST)
+
+    async def requests(self, asker: Asker, *, closed: bool = False) -> list[MyConsentRequest]:
+        """List the questions whether something may be kept that was refused only because the caller had not
+        consented.
+        """
+        return await self._get(asker, "/v1/me/consent-requests", _MY_CONSENT_REQUEST_LIST, {"closed": closed})
+
+    async def confirm(self, asker: Asker, proposal_id: str, *, code: str | None = None) -> Decided:
+        """Confirm a fact about oneself; it is promoted in the same transaction, where the pack allows it (SUB-2).
+
+        The status is `promoted`; or `duplicate` if a live memory says the same already; or `held` or `blocked` if it
+        contradicts one and the pack says so. An agent's run needs the one-time `code` that was sent to the person.
+        Raises `NotFound` for a fact that is not about the caller, `Denied` for one that takes a reviewer,
+        `AlreadyDecided`.
+        """
+        return await self._send(
+            asker,
+            f"/v1/me/proposals/{segment(proposal_id, 'proposal_id')}/confirm",
+            _DECIDED,
+            {"code": code},
+            as_run=True,
+        )
+
+    async def decline(self, asker: Asker, proposal_id: str, *, code: str | None = None) -> Decided:
+        """Say that a fact about oneself is not to be kept. The same fact is refused for as long as the pack says.
+
+        Raises `NotFound`, `AlreadyDecided`, and `Denied` for what is not the caller's to decline.
+        """
+        return await self._send(
+            asker,
+            f"/v1/me/proposals/{segment(proposal_id, 'proposal_id')}/decline",
+            _DECIDED,
+            {"code": code},
+            as_run=True,
+        )
+
+    async def forget(self, asker: Asker, memory_id: str, *, code: str | None = None) -> Retraction:
+        """Have one memory forgotten at once: it is retracted, and the fact is refused until the caller allows it again.
+
+        Raises `NotFound`, `Conflict` the second time, and `Denied` for a memory that is not of the caller's own runs
+        alone.
+        """
+        return await self._send(
+            asker, f"/v1/me/memories/{segment(memory_id, 'memory_id')}/forget", _RETRACTION, {"code": code}, as_run=True
+        )
+
+    async def allow_again(self, asker: Asker, memory_id: str) -> MyMemory:
+        """Let a fact that was forgotten be proposed again. Raises `NotFound`, and `Conflict` if it was not
+        forgotten.
+        """
+        return await self._send(asker, f"/v1/me/memories/{segment(memory_id, 'memory_id')}/allow-again", _MY_MEMORY)
+
+    async def correct(
+        self, asker: Asker, memory_id: str, *, text: str | None = None, value: Any = None
+    ) -> Submission | Refusal:
+        """Say what is right instead of a memory about oneself: the right `value` of a typed fact, or a `text`.
+
+        With a text alone, a plain statement takes the place of the memory, typed or not. It is an ordinary proposal
+        with the reason `user_correction`, and replaces the memory once a reviewer approves it. Raises `NotFound`,
+        `Denied`, and `Conflict` for a memory that was retracted before.
+        """
+        return await self._send(
+            asker,
+            f"/v1/me/memories/{segment(memory_id, 'memory_id')}/correct",
+            _SUBMISSION_OR_REFUSAL,
+            {"text": text, "value": value},
+        )
+
+    async def consent(
+        self,
+        asker: Asker,
+        *,
+        purpose: str | None = None,
+        predicates_allowed: Sequence[str] = ("*",),
+        data_classifications_allowed: Sequence[str],
+        valid_until: datetime | None = None,
+        supersedes: str | None = None,
+        evidence_refs: Sequence[str] = (),
+    ) -> Consent:
+        """Record the caller's own consent with evidence of how it was given; with `supersedes` it renews an earlier
+        one.
+
+        A consent for everything of a label answers the open consent requests for that label: their captures run again.
+        """
+        return await self._send(
+            asker,
+            "/v1/me/consents",
+            _CONSENT,
+            {
+                "purpose": purpose,
+                "predicates_allowed": predicates_allowed,
+                "data_classifications_allowed": data_classifications_allowed,
+                "valid_until": valid_until,
+                "supersedes": supersedes,
+                "evidence_refs": evidence_refs,
+            },
+        )
+
+    async def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
+        """Revoke a consent of the caller's own: its memories are hidden from the next recall on. Raises `NotFound`."""
+        return await self._send(
+            asker,
+            f"/v1/me/consents/{segment(consent_id, 'consent_id')}/revoke",
+            _CONSENT,
+            {"evidence_refs": evidence_refs},
+        )
+
+    async def answer(self, asker: Asker, request_id: str, answer: str, *, code: str | None = None) -> MyConsentRequest:
+        """Answer a consent request, once. `grant` records a consent for its label and has the capture run again.
+
+        `refuse` is remembered like a rejection: nobody asks about the same fact for as long. Raises `NotFound`, and
+        `Conflict` if it was answered before or has ended.
+        """
+        return await self._send(
+            asker,
+            f"/v1/me/consent-requests/{segment(request_id, 'request_id')}/answer",
+            _MY_CONSENT_REQUEST,
+            {"answer": answer, "code": code},
+            as_run=True,
+        )
+
+    async def export(self, asker: Asker) -> MyExport:
+        """Return everything that is held about the caller, to take along; the export is an event.
+
+        It holds memories, facts that wait, captures, consents, consent requests, recalls of their own runs and requests
+        for erasure; nothing that is sealed under the key of anybody else.
+        """
+        return await self._get(asker, "/v1/me/export", _MY_EXPORT)
+
+    async def forget_everything(self, asker: Asker) -> ErasureRequest:
+        """Ask that everything about the caller is erased. A privacy officer releases it, or the pack at once (SUB-3).
+
+        Raises `Conflict` while an earlier request waits.
+        """
+        return await self._send(asker, "/v1/me/erasure", _ERASURE_REQUEST, slow=True)
+
+
+class AsyncErasureRequestsClient(ClientGroup):
+    """Requests of end users that everything about them is erased; a privacy officer releases or refuses each."""
+
+    async def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, waiting: bool = True
+    ) -> list[ErasureRequest]:
+        """List the requests of end users to be erased, the latest first; by default those that wait."""
+        return await self._list(
+            asker, "/v1/erasure-requests", _ERASURE_REQUEST, limit=limit, after=after, waiting=waiting
+        )
+
+    async def release(self, asker: Asker, request_id: str) -> ErasureRequest:
+        """Release a request: everything about its user is erased, as `erase` would. This cannot be undone.
+
+        Raises `NotFound`, and `Conflict` for one that was answered before.
+        """
+        return await self._send(
+            asker, f"/v1/erasure-requests/{segment(request_id, 'request_id')}/release", _ERASURE_REQUEST, slow=True
+        )
+
+    async def refuse(self, asker: Asker, request_id: str) -> ErasureRequest:
+        """Refuse a request, for example where the law requires that the data is kept. Raises `NotFound`, `Conflict`."""
+        return await self._send(
+            asker, f"/v1/erasure-requests/{segment(request_id, 'request_id')}/refuse", _ERASURE_REQUEST
+        )
+
+
+class AsyncCodesClient(ClientGroup):
+    """One-time codes by which a person acts through an agent (SUB-5)."""
+
+    async def create(self, asker: Asker, user_id: str, act: Act, target: str) -> OneTimeCode:
+        """Make a one-time code by which a person confirms, declines, forgets or answers through an agent (SUB-5).
+
+        The caller sends it by a channel that the agent cannot read, such as mail or a text message. It is valid for
+        fifteen minutes, for one act on one thing, once. It says nothing about whether there is such a thing.
+        """
+        return await self._send(asker, "/v1/codes", _ONE_TIME_CODE, {"user_id": user_id, "act": act, "target": target})
 
 
 class AsyncContradictionsClient(ClientGroup):
@@ -509,6 +769,17 @@ class AsyncRefusalsClient(ClientGroup):
         return await self._list(asker, "/v1/refusals", _REFUSAL_ENTRY, limit=limit, after=after, **fields)
 
 
+class AsyncSessionsClient(ClientGroup):
+    """Sessions, whose working memories end with them."""
+
+    async def end(self, run: RunContext, session_id: str) -> SessionEnd:
+        """End a session of the run's user for good: what is in its working tier is no longer recalled.
+
+        Ending it again changes nothing. Raises `InvalidInput` for another session than the run's own.
+        """
+        return await self._send_run(run, f"/v1/sessions/{segment(session_id, 'session_id')}/end", _SESSION_END, None)
+
+
 class AsyncRecallsClient(ClientGroup):
     """Every recall of the tenant as recorded, without its query."""
 
@@ -579,7 +850,7 @@ class AsyncPacksClient(ClientGroup):
     """The packs registered in a tenant."""
 
     async def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
-        """Register a pack, given as a path, a text or a loaded pack; registering the same pack again changes nothing.
+        """Register a pack, given as a path, a text, a profile's name or a loaded pack; the same again changes nothing.
 
         Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
         """
@@ -778,6 +1049,21 @@ class AsyncClient(ClientLifecycle):
         return AsyncConsentsClient(self._connection)
 
     @property
+    def me(self) -> AsyncMeClient:
+        """What end users see and do about themselves."""
+        return AsyncMeClient(self._connection)
+
+    @property
+    def erasure_requests(self) -> AsyncErasureRequestsClient:
+        """Requests of end users to be erased."""
+        return AsyncErasureRequestsClient(self._connection)
+
+    @property
+    def codes(self) -> AsyncCodesClient:
+        """One-time codes for end users."""
+        return AsyncCodesClient(self._connection)
+
+    @property
     def contradictions(self) -> AsyncContradictionsClient:
         """Facts that contradict each other."""
         return AsyncContradictionsClient(self._connection)
@@ -796,6 +1082,11 @@ class AsyncClient(ClientLifecycle):
     def refusals(self) -> AsyncRefusalsClient:
         """What the gates refused."""
         return AsyncRefusalsClient(self._connection)
+
+    @property
+    def sessions(self) -> AsyncSessionsClient:
+        """The sessions of runs."""
+        return AsyncSessionsClient(self._connection)
 
     @property
     def recalls(self) -> AsyncRecallsClient:
@@ -844,7 +1135,7 @@ class AsyncClient(ClientLifecycle):
         """
         return await self._work(tenant_id, "/v1/work/consolidate", _CONSOLIDATION)
 
-    async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
+    async def retract(self, asker: Asker, memory_id: str, *, reason: StatedReason) -> Retraction:
         """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.
 
         A privacy officer retracts only with the reason `erased`: then the memory's text, words and vectors are removed.
@@ -852,6 +1143,15 @@ class AsyncClient(ClientLifecycle):
         return await self._send(
             asker, f"/v1/memories/{segment(memory_id, 'memory_id')}/retract", _RETRACTION, {"reason": reason}
         )
+
+    async def undo(self, asker: Asker, memory_id: str, *, note: str | None = None) -> Undone:
+        """Undo what policy promoted, and promote again what it had superseded.
+
+        It is retracted with the reason `undone`, and then refused like a rejected fact until that is lifted. What
+        cannot come back at once waits for a person. Raises `NotFound`; `Conflict` if a person approved it, if it was
+        retracted, or if the pack's term is over.
+        """
+        return await self._send(asker, f"/v1/memories/{segment(memory_id, 'memory_id')}/undo", _UNDONE, {"note": note})
 
     async def reindex(self, tenant_id: str, *, on_progress: Callable[[int], None] | None = None) -> Reindexed:
         """Add the words and vectors that a tenant's memories lack, for example after a change of embedder.
@@ -888,6 +1188,7 @@ class AsyncClient(ClientLifecycle):
         memory_id: str,
         recall_id: str | None = None,
         as_of: int | datetime | None = None,
+        valid_at: datetime | None = None,
         run: RunContext | None = None,
     ) -> Explanation:
         """Explain why a memory was visible, or which filters hid it: in a recorded recall, at a past moment, or now.
@@ -899,7 +1200,7 @@ class AsyncClient(ClientLifecycle):
             asker,
             "/v1/explain",
             _EXPLANATION,
-            {"memory_id": memory_id, "recall_id": recall_id, "as_of": as_of},
+            {"memory_id": memory_id, "recall_id": recall_id, "as_of": as_of, "valid_at": valid_at},
             as_run=True,
             about=run,
         )
@@ -946,6 +1247,32 @@ class AsyncClient(ClientLifecycle):
         yields the content. A job then purges what lies beneath the tables and sets `purged_at` on the receipt.
         """
         return await self._send(asker, "/v1/erasures", _ERASURE, {"subject": subject, "user_id": user_id}, slow=True)
+
+    async def preview_erasure(self, asker: Asker, fact_id: str) -> FactErasure:
+        """Show what erasing one fact would take with it; nothing is erased.
+
+        `fact_id` is a memory or a proposal. `shared` lists the captures on which other facts rest, with those facts:
+        `erase_fact` keeps such a capture, or erases it with them. Raises `NotFound`, or `Conflict` if it was erased
+        before.
+        """
+        return await self._get(asker, f"/v1/erasures/facts/{segment(fact_id, 'fact_id')}", _FACT_ERASURE)
+
+    async def erase_fact(
+        self, asker: Asker, *, fact_id: str, capture: SharedCaptures | None = None, requested_by: str | None = None
+    ) -> Erasure:
+        """Erase one fact: the texts, vectors and words of its memory, candidates and proposals. This cannot be undone.
+
+        A capture on which nothing else rests is blanked; for one that others share, `capture` says whether it is kept
+        or erased with them. Raises `Conflict` without that decision. A job then purges what lies beneath the tables and
+        sets `purged_at` on the receipt. Raises `NotFound`, and `Conflict` if it was erased before.
+        """
+        return await self._send(
+            asker,
+            "/v1/erasures/facts",
+            _ERASURE,
+            {"fact_id": fact_id, "capture": capture, "requested_by": requested_by},
+            slow=True,
+        )
 
     async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
         """List the receipts of erasures, the latest first; `after` is the id of the last of the previous page."""
@@ -1043,6 +1370,10 @@ class AsyncClient(ClientLifecycle):
     ) -> ArchiveCheck:
         """Verify that every archive file exists and holds exactly what was archived; returns the problems."""
         return await self._send(asker, "/v1/archives/verify", _ARCHIVE_CHECK, slow=True)
+
+    async def profiles(self, asker: Asker) -> list[Profile]:
+        """List the built-in profiles, packs by name: what each promotes at once, and what waits for whom."""
+        return await self._get(asker, "/v1/profiles", _PROFILE_LIST)
 
     async def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
         """Compute the metrics of the tenant for the time after `since` up to `until`.

@@ -25,6 +25,6 @@ class Client(Verbs):
         # INVARIANT: it has every verb of the fabric, with the same signature; both are generated, and a test compares.
         return cls._started(cast("AsyncFabric", AsyncClient.open(url, key, timeout=timeout, retries=retries)))
 
-    def me(self) -> Principal:
+    def whoami(self) -> Principal:
         """Read whose credential it is."""
-        return self._wait(cast("AsyncClient", self._fabric).me)
+        return self._wait(cast("AsyncClient", self._fabric).whoami)

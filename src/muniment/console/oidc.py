@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from muniment.console.rendering import HEADERS, page
 from muniment.console.sessions import Sessions, encode_base64
-from muniment.console.sign_in import CredentialVerifier, admitted, safe, sign_in_page
+from muniment.console.sign_in import CredentialVerifier, admitted, is_person, safe, sign_in_page
 from muniment.errors import InvalidInput, MunimentError, Unauthenticated
 from muniment.outbound import Refused, is_private_host, is_secure
 from muniment.remote import fetch
@@ -155,7 +155,7 @@ async def _token(request: Request) -> tuple[str, str]:
                 credential = await keeper.check(token)
             except Unauthenticated:
                 continue
-            if credential.principal.kind != "operator":
+            if not is_person(credential):
                 raise Unauthenticated("the console is for persons: this account is an agent's or a service's")
             return token, to
     raise Unauthenticated("this server does not accept the issuer's token: check its audience and claims")

@@ -14,6 +14,7 @@ from muniment.console.differences import differences
 from muniment.console.spans import pretty
 from muniment.console.urls import console_url, time_input_value
 from muniment.console.visitors import Visitor
+from muniment.model.validity import validity_text
 
 # Only the console's own files and nothing inline: text in a memory cannot run, load or send anything.
 POLICY = (
@@ -39,6 +40,7 @@ MENU: tuple[tuple[str, str, Right], ...] = (
     ("audit", "Audit", "audit"),
     ("metrics", "Metrics", "metrics"),
     ("packs", "Packs", "read_packs"),
+    ("me", "My memory", "me"),
 )
 
 
@@ -56,6 +58,7 @@ def environment() -> Environment:
     for one in (time, parsed_time, ago, duration, percent, number, label):
         filters[one.__name__] = one
     names |= {"url": console_url, "pretty": pretty, "time_input_value": time_input_value, "differences": differences}
+    names["validity_text"] = validity_text
     return made
 
 

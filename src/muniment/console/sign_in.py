@@ -52,11 +52,17 @@ async def sign_in(request: Request) -> Response:
     keeper: CredentialVerifier = request.app.state.keeper
     try:
         credential = await keeper.admit(request.client.host if request.client else "nobody", token)
-        if credential.principal.kind != "operator":
+        if not is_person(credential):
             raise Unauthenticated("the console is for people: this credential belongs to an agent or a service")
     except MunimentError as error:
         return sign_in_page(request, to, error_text(error), 401 if isinstance(error, Unauthenticated) else 429)
     return admitted(request, token, to)
+
+
+def is_person(credential: Credential) -> bool:
+    """Whether a credential is a person's: an operator's, or that of an end user who may see what is held about them."""
+    principal = credential.principal
+    return principal.kind == "operator" or (principal.kind == "end_user" and "subject" in principal.roles)
 
 
 def admitted(request: Request, token: str, to: str) -> Response:

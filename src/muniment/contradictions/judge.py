@@ -1,19 +1,23 @@
-"""The trained judge of pairs: it reads candidates beside memories, and those of one batch beside each other (CTR-2).
+"""The judge of pairs: it reads candidates beside memories, and those of one batch beside each other (CTR-2).
 
-It reads on threads; which pairs it reads is chosen on one too, so that no other call waits for it.
+The trained judge reads on threads; which pairs are read is chosen on one too, so that no other call waits for it. Where
+the pack names a language model instead, its answers are looked up here, and asked for elsewhere (`model_judge`). What a
+model may not see or does not answer is read by the trained judge, if there is one.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 
-from muniment.candidates.rules import tier_for
 from muniment.contradictions.batch_rules import BLOCK, BatchMember, Block, near_within, pairs_within
+from muniment.contradictions.model_judge import TextPair
 from muniment.contradictions.rules import (
     NEAR_THRESHOLD,
+    JudgeThresholds,
     Neighbour,
     PairsToRead,
     judged_relation,
@@ -23,8 +27,10 @@ from muniment.contradictions.rules import (
 from muniment.contradictions.store import ROUNDING, EmbeddedCandidate, TextComparer
 from muniment.database.vectors import inner_products
 from muniment.language.instructions import visible_text
+from muniment.language.readers import PairScores
 from muniment.model.candidate import Candidate
 from muniment.model.fields import Tier
+from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 
 # ---- beside memories ----
@@ -35,37 +41,72 @@ async def judge_neighbours(
     around: Sequence[Sequence[Neighbour]],
     comparer: TextComparer,
     pack: Pack,
-    *,
-    tier: Tier | None = None,
+    tiers: Sequence[Tier],
 ) -> list[list[Neighbour]]:
-    """Let the trained judge read the neighbours of candidates; what is below the threshold and not read is left out.
+    """Let the judge read the neighbours of candidates; what is below the threshold and not read is left out.
 
-    `tier` is theirs, if it is not the one that the pack derives. Without readers the neighbours are returned as they
-    are. Raises `ReadersUnavailable`.
+    `tiers` are theirs. Without a judge the neighbours are returned as they are. Raises `ReadersUnavailable`,
+    `PairsUnread`.
     """
-    if comparer.readers is None:
+    if not comparer.has_judge:
         return [list(near) for near in around]
 
     def choose() -> list[PairsToRead]:
         return [
-            pairs_to_read(one, tier or tier_for(one, pack), near, pack, comparer.by)
-            for one, near in zip(candidates, around, strict=True)
+            pairs_to_read(one, tier, near, pack, comparer.by)
+            for one, tier, near in zip(candidates, tiers, around, strict=True)
         ]
 
     chosen = await run_sync(choose) if any(around) else [PairsToRead([], [])] * len(candidates)
     pairs = [
-        (visible_text(candidate.text), visible_text(one.memory.text))
+        _pair(candidate, one.memory, comparer)
         for candidate, some in zip(candidates, chosen, strict=True)
         for one in some.read
     ]
-    scores = iter(await comparer.readers.read_pairs(pairs))
+    found = iter(await _read(pairs, comparer))
     judged: list[list[Neighbour]] = []
     for near, some in zip(around, chosen, strict=True):
-        by_id = {one.memory.memory_id: replace(one, scores=next(scores)) for one in some.read}
+        by_id = {one.memory.memory_id: _judged(one, next(found), comparer) for one in some.read}
         by_id |= {one.memory.memory_id: replace(one, unread=True) for one in some.unread}
-        kept = [one for one in near if one.memory.memory_id in by_id or is_near(one, comparer)]
-        judged.append([by_id.get(one.memory.memory_id, one) for one in kept])
+        read = [by_id.get(one.memory.memory_id, one) for one in near]
+        judged.append([one for one in read if one.scores is not None or one.unread or is_near(one, comparer)])
     return judged
+
+
+class _Reading(NamedTuple):
+    """What a judge says of a pair, and from where on that counts; `unread`: it should have been read and was not."""
+
+    scores: PairScores | None
+    thresholds: JudgeThresholds | None = None
+    unread: bool = False
+
+
+def _pair(one: Candidate, other: Candidate | PromotedMemory, comparer: TextComparer) -> TextPair:
+    leaves = comparer.model is not None and comparer.model.may_leave(one.classification, other.classification)
+    return TextPair(visible_text(one.text), visible_text(other.text), leaves)
+
+
+async def _read(pairs: Sequence[TextPair], comparer: TextComparer) -> list[_Reading]:
+    """Let the pack's judge read pairs, and the trained one what the model does not; raises `PairsUnread`."""
+    model, readers = comparer.model, comparer.readers
+    said = await run_sync(model.read, pairs) if model is not None and pairs else [None] * len(pairs)
+    rest = [(pair.a, pair.b) for pair, scores in zip(pairs, said, strict=True) if scores is None]
+    others = iter(await readers.read_pairs(rest)) if readers is not None else None
+    found: list[_Reading] = []
+    for pair, scores in zip(pairs, said, strict=True):
+        if scores is not None and model is not None:
+            found.append(_Reading(scores, model.thresholds))
+        elif others is not None:
+            found.append(_Reading(next(others)))
+        else:
+            found.append(_Reading(None, unread=pair.may_leave))
+    return found
+
+
+def _judged(one: Neighbour, said: _Reading, comparer: TextComparer) -> Neighbour:
+    """Return a neighbour with what a judge said of it; where the model was silent, a person decides on a near one."""
+    unread = said.unread and is_near(one, comparer)
+    return replace(one, scores=said.scores, thresholds=said.thresholds, unread=unread)
 
 
 def is_near(neighbour: Neighbour, comparer: TextComparer) -> bool:
@@ -88,21 +129,24 @@ async def meets_earlier(
     """Whether each candidate of a batch meets an earlier one, so that it has to be checked once that is promoted.
 
     It does if it is on its key, as near to it as neighbours are, or if the trained judge says that the two contradict
-    or repeat each other, or cannot say so for sure. Raises `ReadersUnavailable`.
+    or repeat each other, or cannot say so for sure. Raises `ReadersUnavailable`, `PairsUnread`.
     """
     nowhere = np.zeros(comparer.embedder.dimensions, dtype=np.float32)
     vectors = np.stack([one.vector if one.vector is not None else nowhere for one in embedded])
     met = near_within(members, _blocks(vectors), comparer.by.thresholds.similarity - ROUNDING)
-    if comparer.readers is None:
+    if not comparer.has_judge:
         return met
     members = [replace(one, alone=one.alone or near) for one, near in zip(members, met, strict=True)]
     reach = comparer.reach - ROUNDING
     pairs = await run_sync(lambda: pairs_within(members, _blocks(vectors), reach, pack, comparer.by))
     texts = [visible_text(one.candidate.text) for one in members]
-    scores = await comparer.readers.read_pairs([(texts[one.later], texts[one.earlier]) for one in pairs])
-    for pair, found in zip(pairs, scores, strict=True):
+    asked = [_pair(members[one.later].candidate, members[one.earlier].candidate, comparer) for one in pairs]
+    for pair, found in zip(pairs, await _read(asked, comparer), strict=True):
+        if found.scores is None:
+            continue  # Near ones meet already.
         a, b = texts[pair.later], texts[pair.earlier]
-        said = judged_relation(a, b, pair.similarity, found, comparer.by, trusted=trusts_judge(pack))
+        by = comparer.by if found.thresholds is None else replace(comparer.by, judge_thresholds=found.thresholds)
+        said = judged_relation(a, b, pair.similarity, found.scores, by, trusted=trusts_judge(pack))
         if said.verdict != "different" or NEAR_THRESHOLD in said.reasons:
             met[pair.later] = True
     return met

@@ -9,7 +9,7 @@ JOIN memories m ON m.tenant_id = :tenant_id AND m.entity = wanted.entity AND m.p
 JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
 JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
-WHERE f.dead_seq IS NULL AND f.expires_at > :now
+WHERE f.dead_seq IS NULL AND f.expires_at > :now AND {session_goes_on f}
   AND {consent_may_return f}
 ORDER BY m.born_seq, m.memory_id
 
@@ -59,9 +59,20 @@ FROM memory_vectors v
 JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = v.memory_id
 WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder
   AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
-  AND f.dead_seq IS NULL AND f.expires_at > :now
+  AND f.dead_seq IS NULL AND f.expires_at > :now AND {session_goes_on f}
   AND {consent_may_return f}
 LIMIT :count
+
+-- name: of_capture
+-- The live memories of a user that came from a capture.
+SELECT m.memory_id
+FROM candidates c
+JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
+JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
+WHERE c.tenant_id = :tenant_id AND c.capture_id = :capture_id
+  AND f.user_id = :user_id AND f.dead_seq IS NULL AND f.expires_at > :now AND {consent_allows f}
+ORDER BY m.memory_id
 
 -- name: some
 -- Those memories.

@@ -5,14 +5,15 @@ plain text, the texts are compared, by similarity and by a judge of assertions.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
 from pydantic_core import to_json
 
+from muniment.candidates.calibration import is_proven
 from muniment.candidates.ontology import resolved
-from muniment.candidates.rules import compared_as, intent_under, lasts_as_long
+from muniment.candidates.rules import compared_as, intent_under, lasts_as_long, vouched_for_extractor
+from muniment.capture.rules import user_subject
 from muniment.language.assertion import (
     Judge,
     Judgement,
@@ -23,17 +24,22 @@ from muniment.language.assertion import (
     share_enough_words,
 )
 from muniment.language.instructions import visible_text
+from muniment.language.messages.updates import has_update_words
 from muniment.language.readers import PairScores
 from muniment.model.candidate import Candidate, Scope
+from muniment.model.capture import Capture
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
+from muniment.model.speakers import USER
 from muniment.pack import Pack, Thresholds
 from muniment.pack.schema import Identity
 
 # Confidences are written with two or three digits: what is 0.15 apart on paper is so here.
 _ROUNDING = 1e-9
 OTHER_VALUE, RULE_FAILED, NEAR_THRESHOLD = "other_value", "rule_failed", "near_threshold"
+# Why `may_supersede` lets a user's newer fact about themselves replace their older one.
+OWN_UPDATE = "own_update"
 _DIFFERENT = Judgement("different", ())
 
 
@@ -49,6 +55,8 @@ class Neighbour:
     hidden: bool = False
     scores: PairScores | None = None
     unread: bool = False
+    # From where on the scores count, if another judge gave them than that of the comparison.
+    thresholds: "JudgeThresholds | None" = None
 
 
 class Contradicted(NamedTuple):
@@ -79,11 +87,12 @@ class Compared:
 
 @dataclass(frozen=True)
 class JudgeThresholds:
-    """The scores from which the trained judge's answers count, and the margin around them."""
+    """The scores from which a judge's answers count, the margin around them, and what kind of judge it is."""
 
     contradicts: float
     same: float
     margin: float
+    kind: str = "judge"
 
 
 @dataclass(frozen=True)
@@ -106,11 +115,12 @@ def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], p
         memory = neighbour.memory
         if not may_be_seen_together(candidate, tier, memory, memory.tier):
             continue
-        found = _relation(candidate, neighbour, pack, by)
+        found = _relation(candidate, memory, neighbour.similarity, pack, by)
         judged = found.verdict == "different" and neighbour.scores is not None
         if judged and neighbour.scores is not None:
+            read_by = by if neighbour.thresholds is None else replace(by, judge_thresholds=neighbour.thresholds)
             found = judged_relation(
-                candidate.text, memory.text, neighbour.similarity, neighbour.scores, by, trusted=trusts_judge(pack)
+                candidate.text, memory.text, neighbour.similarity, neighbour.scores, read_by, trusted=trusts_judge(pack)
             )
         if found.verdict == "same" and not neighbour.hidden:
             same.append(memory)
@@ -122,10 +132,27 @@ def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], p
 
 
 def may_be_seen_together(one: Candidate, tier: Tier, other: Candidate | PromotedMemory, other_tier: Tier) -> bool:
-    """Whether some run could see both facts, so that they are compared."""
-    if "evidence_link" in (one.write_class, other.write_class):
+    """Whether some run could see both facts at one time in the world, so that they are compared (REC-14)."""
+    if "evidence_link" in (one.write_class, other.write_class) or not times_overlap(one, other):
         return False
     return overlap(other.scope, other_tier, one.scope, tier)
+
+
+def times_overlap(one: Candidate, other: Candidate | PromotedMemory) -> bool:
+    """Whether both facts hold at some time in the world; one without times always does."""
+    return _begins_before_end(one, other) and _begins_before_end(other, one)
+
+
+def _begins_before_end(one: Candidate | PromotedMemory, other: Candidate | PromotedMemory) -> bool:
+    return one.valid_from is None or other.valid_until is None or one.valid_from < other.valid_until
+
+
+def says_no_other_times(candidate: Candidate, memory: PromotedMemory) -> bool:
+    """Whether nothing that a candidate says about its times is lost if it counts as a repetition of a memory."""
+    if candidate.valid_until != memory.valid_until:
+        return False
+    began = memory.valid_from is None or memory.valid_from <= memory.observed_at
+    return candidate.valid_from == memory.valid_from or (candidate.valid_from is None and began)
 
 
 class PairsToRead(NamedTuple):
@@ -199,7 +226,7 @@ def judged_relation(
         return _DIFFERENT
     # Where the judge alone may settle a contradiction, a person decides within the margin above the threshold too.
     if scores.contradicts >= least.contradicts + (least.margin if trusted else 0.0):
-        return Judgement("contradicts", (f"judge {scores.contradicts:.2f} of {least.contradicts:.2f}",))
+        return Judgement("contradicts", (f"{least.kind} {scores.contradicts:.2f} of {least.contradicts:.2f}",))
     if scores.contradicts >= least.contradicts - least.margin:
         return Judgement("different", (NEAR_THRESHOLD,))
     agree = similarity >= by.thresholds.duplicate_similarity and repeats_words(a, b)
@@ -207,13 +234,14 @@ def judged_relation(
         return _DIFFERENT
     if scores.same < least.same + least.margin:
         return Judgement("different", (NEAR_THRESHOLD,))
-    return Judgement("same", (f"judge {scores.same:.2f} of {least.same:.2f}",))
+    return Judgement("same", (f"{least.kind} {scores.same:.2f} of {least.same:.2f}",))
 
 
 def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -> list[PromotedMemory]:
-    """Return the memories of which it is a duplicate (REV-7): with no higher label and no shorter lifetime.
+    """Return the memories of which it is a duplicate (REV-7): no higher label, no shorter lifetime, no other times.
 
-    Otherwise a fact would be lost to a memory that some readers may not see, or that expires sooner. A correction
+    Otherwise a fact would be lost to a memory that some readers may not see, that expires sooner, or that holds at
+    another time. A correction
     repeats only a correction.
     """
     return [
@@ -221,30 +249,44 @@ def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -
         for memory in compared.says_the_same
         if pack.at_least(candidate.classification, memory.classification)
         and lasts_as_long(memory, candidate, tier, pack)
+        and says_no_other_times(candidate, memory)
         and (candidate.write_class != "correction" or memory.write_class == "correction")
     ]
 
 
-def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Comparison) -> Judgement:
-    memory = neighbour.memory
-    if candidate.on_key and memory.entity is not None and memory.predicate is not None:
-        return _by_key(candidate, resolved(memory, pack), pack)
-    if not may_be_about_one(candidate, memory, by):
+def opposition(
+    one: Candidate, tier: Tier, other: Candidate, other_tier: Tier, similarity: float, pack: Pack, by: Comparison
+) -> str | None:
+    """Return in what two candidates contradict one another, None if they do not or no run could see both (REV-12)."""
+    if not may_be_seen_together(one, tier, other, other_tier):
+        return None
+    found = _relation(one, other, similarity, pack, by)
+    if found.verdict != "contradicts":
+        return None
+    return found.reasons[0] if found.reasons else "judged"
+
+
+def _relation(
+    candidate: Candidate, other: Candidate | PromotedMemory, similarity: float, pack: Pack, by: Comparison
+) -> Judgement:
+    if candidate.on_key and other.entity is not None and other.predicate is not None:
+        return _by_key(candidate, resolved(other, pack), pack)
+    if not may_be_about_one(candidate, other, by):
         return _DIFFERENT
     try:
-        return relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
+        return relate(candidate.text, other.text, similarity, by.thresholds, by.judge)
     except Exception:
         # A rule that raises denies: a person has to decide before both are promoted.
         return Judgement("contradicts", (RULE_FAILED,))
 
 
-def _by_key(candidate: Candidate, memory: PromotedMemory, pack: Pack) -> Judgement:
-    if (memory.entity, memory.predicate) != (candidate.entity, candidate.predicate):
+def _by_key(candidate: Candidate, other: Candidate | PromotedMemory, pack: Pack) -> Judgement:
+    if (other.entity, other.predicate) != (candidate.entity, candidate.predicate):
         return _DIFFERENT
-    if normal(memory.value) == normal(candidate.value):
+    if normal(other.value) == normal(candidate.value):
         return Judgement("same", ("same_value",))
-    assert memory.predicate is not None
-    return Judgement("contradicts", (OTHER_VALUE,)) if pack.is_single_valued(memory.predicate) else _DIFFERENT
+    assert other.predicate is not None
+    return Judgement("contradicts", (OTHER_VALUE,)) if pack.is_single_valued(other.predicate) else _DIFFERENT
 
 
 def may_be_about_one(one: Candidate, other: Candidate | PromotedMemory, by: Comparison) -> bool:
@@ -274,28 +316,24 @@ def _normal(value: Any) -> Any:
             return value
 
 
-def may_supersede(
-    candidate: Candidate,
-    tier: Tier,
-    observed_at: datetime,
-    old: PromotedMemory,
-    pack: Pack,
-    *,
-    judged: bool = False,
-) -> Decision:
+def may_supersede(candidate: Candidate, tier: Tier, capture: Capture, found: Contradicted, pack: Pack) -> Decision:
     """Decide whether promoting the candidate replaces a memory that it contradicts, without a person's word (CTR-4).
 
-    A correction does, and any other class by its own rule in the pack. Where only the trained judge says that they
-    contradict one another (`judged`), nothing is replaced, unless the pack trusts the judge.
+    A correction does; where the pack says so, a user's newer fact about themselves; and any other class by its own rule
+    in the pack. Where only the trained judge says that they contradict one another, nothing is replaced, unless the
+    pack trusts the judge.
     """
-    if judged and not trusts_judge(pack):
-        return refusing("judge_alone", "only the trained judge finds the contradiction")
+    old, observed_at = found.memory, capture.observed_at
+    if found.judged and not trusts_judge(pack):
+        return refusing("judge_alone", "only the judge finds the contradiction")
     if not covers(candidate.scope, tier, old.scope, old.tier):
         return refusing("narrower_scope", "some run that sees the old one would not see the new one")
     if candidate.write_class == "correction":
         return passing("correction")
     if old.write_class == "correction":
         return refusing("correction_stands", "a correction is superseded only by a later correction")
+    if pack.memory_layer.contradiction.own_updates and updates_own(candidate, capture, found, pack):
+        return passing(OWN_UPDATE, found.reason)
     rule = pack.policy_for(candidate.write_class).auto_resolve
     if rule is None:
         return refusing("no_rule", candidate.write_class)
@@ -307,6 +345,56 @@ def may_supersede(
     if rule.fresher_evidence and observed_at <= old.observed_at:
         return refusing("not_fresher", f"{observed_at:%Y-%m-%d %H:%M:%S}")
     return passing("auto_resolve", f"{ahead:.2f} of {rule.margin:.2f}")
+
+
+def is_own_update(decision: Decision) -> bool:
+    """Whether `may_supersede` passed because a user's newer fact about themselves replaces their older one."""
+    return decision.passed and decision.reasons[0].code == OWN_UPDATE
+
+
+def is_users_own(candidate: Candidate, capture: Capture, pack: Pack) -> bool:
+    """Whether a fact is what the run's own user said about themselves, as it was read from their words (ISO-8)."""
+    own = user_subject(candidate.scope.user_id, pack)
+    return (
+        own is not None
+        and vouched_for_extractor(capture, candidate.extractor) == USER
+        and is_proven(candidate, USER, pack)
+        and _is_about(candidate, own, pack)
+        and not candidate.third_party
+        and candidate.editor is None
+    )
+
+
+def updates_own(candidate: Candidate, capture: Capture, found: Contradicted, pack: Pack) -> bool:
+    """Whether a user says something newer about themselves than they said in a memory, so that rules find it.
+
+    Rules find it on one key, or by plain update words; the trained judge alone does not. Both must be the user's own
+    words about themselves, without an edit. What is durable, of a higher label or a correction stays for a person.
+    """
+    old, user_id = found.memory, candidate.scope.user_id
+    if found.judged or found.reason in (RULE_FAILED, NEAR_THRESHOLD) or not is_users_own(candidate, capture, pack):
+        return False
+    own = user_subject(user_id, pack)
+    theirs = old.vouched == USER and old.scope.user_id == user_id and old.editor is None and not old.third_party
+    theirs = theirs and (old.speaker is None or candidate.speaker is None or old.speaker == candidate.speaker)
+    if own is None or not theirs or not _is_about(old, own, pack) or old.tier == "durable":
+        return False
+    if candidate.trust < pack.memory_layer.trust.floor or not pack.at_least(
+        candidate.classification, old.classification
+    ):
+        return False
+    said = (capture.observed_at, capture.captured_at, capture.capture_id)
+    if said <= (old.observed_at, old.captured_at, old.capture_id):
+        return False
+    # The words of a request ("actually, ...") are not part of the text (CAN-12).
+    asked = {"user_asked", "user_correction"} <= set(candidate.flags)
+    return asked or found.reason == OTHER_VALUE or has_update_words(visible_text(candidate.text))
+
+
+def _is_about(fact: Candidate | PromotedMemory, own: str, pack: Pack) -> bool:
+    """Whether a fact is about that user and nobody else."""
+    names = (fact.subject, fact.entity)
+    return fact.subject is not None and all(one is None or pack.identity.resolve(one) == own for one in names)
 
 
 # ---- scopes: which runs could see facts ----

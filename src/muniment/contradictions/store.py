@@ -15,6 +15,7 @@ import numpy as np
 from psycopg.types.json import Jsonb
 
 from muniment.candidates.rules import compared_as
+from muniment.contradictions.model_judge import ModelJudge
 from muniment.contradictions.rules import Comparison, Contradicted, JudgeThresholds, Neighbour
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault
@@ -59,8 +60,10 @@ class TextComparer:
     # The tenant's language version, and its trained readers; None for the rules alone (CAN-15).
     language: str = RULES
     readers: Readers | None = None
-    # The similarity down to which the trained judge reads neighbours.
+    # The similarity down to which the judge reads neighbours.
     down_to: float = 1.0
+    # The language model that judges pairs instead, where the pack says so.
+    model: ModelJudge | None = None
 
     async def embed(self, candidates: Sequence[Candidate]) -> list[EmbeddedCandidate]:
         """Embed the texts of candidates, as a reader sees them."""
@@ -74,10 +77,14 @@ class TextComparer:
 
     @property
     def reach(self) -> float:
-        """The similarity down to which neighbours are looked for: the threshold, or what the trained judge reads."""
-        return (
-            self.by.thresholds.similarity if self.readers is None else min(self.by.thresholds.similarity, self.down_to)
-        )
+        """The similarity down to which neighbours are looked for: the threshold, or what the judge reads."""
+        least = self.by.thresholds.similarity
+        return min(least, self.down_to) if self.has_judge else least
+
+    @property
+    def has_judge(self) -> bool:
+        """Whether a judge reads pairs after the rules."""
+        return self.readers is not None or self.model is not None
 
 
 def judge_thresholds(readers: Readers, pack: Pack) -> JudgeThresholds:
@@ -123,8 +130,12 @@ def near_to(
     *,
     seq: int = LATEST,
     at: datetime | None = None,
+    least: float | None = None,
 ) -> NamedStatement | None:
-    """Return the statement that finds memories near a text, now or at a past sequence and time; None without text."""
+    """Return the statement that finds memories near a text, now or at a past sequence and time; None without text.
+
+    `least` is the similarity down to which they are found, by default as far as texts are compared.
+    """
     if one.vector is None:
         return None
     values: dict[str, Any] = {
@@ -135,7 +146,7 @@ def near_to(
         "about": about_spelled(one.candidate, comparer.by),
         "own": comparer.by.identity.users_spelled,
         "sensitive": pack.sensitive_labels,
-        "reach": 1 - comparer.reach + ROUNDING,
+        "reach": 1 - (comparer.reach if least is None else least) + ROUNDING,
         "count": count,
         "seq": seq,
         "at": at,

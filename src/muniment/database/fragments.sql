@@ -10,6 +10,16 @@ alias.user_id = ANY (:users)
 -- name: by_session
 (alias.tier <> 'working' OR alias.session_id = :session_id)
 
+-- name: session_open
+-- A working memory ends with its session (TIR-6).
+(alias.tier <> 'working' OR NOT EXISTS (SELECT FROM session_ends x WHERE x.tenant_id = :tenant_id AND x.user_id = alias.user_id
+  AND x.session_id = alias.session_id AND x.seq <= :seq))
+
+-- name: session_goes_on
+-- The same as of now.
+(alias.tier <> 'working' OR NOT EXISTS (SELECT FROM session_ends x WHERE x.tenant_id = :tenant_id AND x.user_id = alias.user_id
+  AND x.session_id = alias.session_id))
+
 -- name: by_workflow
 (alias.tier <> 'episodic' OR alias.user_id <> '' OR alias.workflow_id = '' OR alias.workflow_id = :workflow_id)
 
@@ -34,6 +44,10 @@ alias.born_seq <= :seq
 -- name: not_expired
 alias.expires_at > :at
 
+-- name: holds
+-- What holds in the world at the time :valid_at (REC-14); null for recalls that were recorded before there was such a time.
+(:valid_at::timestamptz IS NULL OR (coalesce(alias.valid_from, '-infinity') <= :valid_at AND coalesce(alias.valid_until, 'infinity') > :valid_at))
+
 -- name: is_fresh
 -- Not CASE alias.tier WHEN ...: a cluster replaces those comparisons by null in statements that write.
 alias.promoted_at >= CASE WHEN alias.tier = 'working' THEN coalesce(:fresh_working::timestamptz, '-infinity')
@@ -49,8 +63,8 @@ alias.tomb_seq IS NULL
 -- All filters together. recall/index_search.py has them in Python too, for the index in the process (`_select`, `_passes`,
 -- `_ConsentCheck`): whoever changes one changes the other.
 alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {not_retracted alias} AND {not_expired alias}
-  AND {by_label alias} AND {by_intent alias} AND {by_session alias} AND {by_workflow alias} AND {by_qualifiers alias}
-  AND {is_fresh alias} AND {has_content alias} AND {consent_allows alias}
+  AND {by_label alias} AND {by_intent alias} AND {by_session alias} AND {session_open alias} AND {by_workflow alias} AND {by_qualifiers alias}
+  AND {is_fresh alias} AND {has_content alias} AND {holds alias} AND {consent_allows alias}
 
 -- name: consent_allows
 -- What is sensitive under the deciding pack needs a consent, except bare evidence links. A consent holds until its
@@ -140,7 +154,11 @@ FROM (
     string_agg(int8send(alias.born_seq), '') AS born_seq,
     string_agg(int8send((extract(epoch FROM alias.promoted_at) * 1000000)::int8), '') AS promoted_at,
     string_agg(int8send(CASE WHEN isfinite(alias.expires_at) THEN (extract(epoch FROM alias.expires_at) * 1000000)::int8
-      ELSE 9223372036854775807 END), '') AS expires_at
+      ELSE 9223372036854775807 END), '') AS expires_at,
+    string_agg(int8send(CASE WHEN isfinite(alias.valid_from) THEN (extract(epoch FROM alias.valid_from) * 1000000)::int8
+      ELSE -9223372036854775808 END), '') AS valid_from,
+    string_agg(int8send(CASE WHEN isfinite(alias.valid_until) THEN (extract(epoch FROM alias.valid_until) * 1000000)::int8
+      ELSE 9223372036854775807 END), '') AS valid_until
   FROM alias) columns, (
   SELECT string_agg(v.memory_id, chr(31)) AS with_vector, string_agg(halfvec_send(v.vector), '') AS vectors
   FROM memory_vectors v
@@ -202,8 +220,8 @@ CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FRO
 -- The current file of an archive.
 (SELECT * FROM archive_files l WHERE l.tenant_id = :tenant_id AND l.archive_id = alias.archive_id ORDER BY l.revision DESC LIMIT 1)
 
--- Whom an erasure `e` concerns (ERA-5). Everything that erases, blanks, rewrites or checks uses these conditions;
--- `e.names` is what `Concerned.names` in erasure/rules.py returns. The functions erase_content and erase_late have copies,
+-- What an erasure `e` concerns (ERA-5, ERA-8). Everything that erases, blanks, rewrites or checks uses these conditions;
+-- `e.names` is what `Concerned.names` in erasure/rules.py returns, `e.facts` and `e.captures` are those of one fact. The functions erase_content and erase_late have copies,
 -- which a test compares.
 
 -- name: concerned
@@ -213,13 +231,13 @@ CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FRO
 
 -- name: covered_capture
 -- A capture, archived or not; also if a fact in it, refused or not, names one.
-({concerned alias} OR EXISTS (SELECT FROM capture_names n
+({concerned alias} OR alias.capture_id = ANY (e.captures) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = :tenant_id AND n.capture_id = alias.capture_id AND n.name = ANY (e.names)))
 
 -- name: covered_fact
 -- A candidate or a memory; also if its value names one. A plain text has no entity of its own: it goes with its
 -- capture.
-({concerned alias} OR EXISTS (SELECT FROM capture_names n
+({concerned alias} OR alias.candidate_id = ANY (e.facts) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = :tenant_id AND n.capture_id = alias.capture_id AND n.name = ANY (e.names)
     AND (n.candidate_id = alias.candidate_id OR alias.entity IS NULL)))
 
@@ -232,8 +250,11 @@ CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FRO
 EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.seq AND {covered_capture alias})
 
 -- name: settled_reading
--- A capture whose facts were found, or that is parked: until somebody tries it again nothing more is found.
+-- A capture whose facts were found, a model's late answer too, or that is parked: until somebody tries it again nothing more is
+-- found.
 (EXISTS (SELECT FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = alias.capture_id)
+   AND NOT EXISTS (SELECT FROM retries l WHERE l.tenant_id = :tenant_id AND l.capture_id = alias.capture_id AND l.late IS NOT NULL
+     AND l.parked_at IS NULL)
  OR EXISTS (SELECT FROM retries r WHERE r.tenant_id = :tenant_id AND r.capture_id = alias.capture_id AND r.parked_at IS NOT NULL))
 
 -- name: its_time
@@ -248,7 +269,8 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
 
 -- name: comes_first
 -- The first of a holder's captures that wait to be tried again; the others wait behind it.
-(alias.holder = '*' OR NOT EXISTS (SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.number = 1
+(alias.holder = '*' OR NOT EXISTS (SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL
+  AND (e.number = 1 OR (e.late IS NOT NULL AND alias.late IS NOT NULL))
   AND e.holder = alias.holder AND (e.seq, e.capture_id) < (alias.seq, alias.capture_id)))
 
 -- The search for what is near to a text, in two parts.
@@ -269,13 +291,20 @@ coalesce(alias.entity, CASE WHEN split_part(alias.subject, ':', 1) = ANY (:own::
 alias.tenant_id = :tenant_id AND (:users::text[] IS NULL OR alias.user_id = ANY (:users))
   AND (NOT :on_key OR alias.entity IS NULL)
   AND alias.born_seq < :seq AND (alias.dead_seq IS NULL OR alias.dead_seq >= :seq)
-  AND alias.expires_at > coalesce(:at::timestamptz, :now)
+  AND alias.expires_at > coalesce(:at::timestamptz, :now) AND {session_open alias}
   AND {consent_may_return alias}
 
 -- name: undecided
 -- A proposal without its final verdict.
 NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal_id = alias.proposal_id
   AND d.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))
+
+-- name: not_to_be_kept
+-- A proposal that was rejected, or whose memory was undone, since then; or whose memory the person had forgotten, whenever.
+(EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = alias.proposal_id AND v.action = 'reject' AND v.at > :since)
+ OR EXISTS (SELECT FROM memories g JOIN retractions x ON x.tenant_id = :tenant_id AND x.memory_id = g.memory_id
+   WHERE g.tenant_id = :tenant_id AND g.proposal_id = alias.proposal_id
+     AND (x.reason = 'forgotten' OR (x.reason = 'undone' AND x.retracted_at > :since))))
 
 -- name: policys_own
 -- A proposal that policy may promote alone, now or later, after the last place before which there is none: no person
@@ -290,13 +319,35 @@ NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal
   (SELECT coalesce(max(u.seq), 0) FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'promote'),
   (SELECT coalesce(max(u.capture_id), '') FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'promote'))
 
+-- name: same_item
+-- Whether `alias`, the proposal of a candidate with the fingerprint that is looked for, belongs to its item (REV-11).
+(alias.action = 'promote' AND {undecided alias})
+
+-- name: waiting_about
+unnest(:holders::text[]) AS alias (holder)
+CROSS JOIN LATERAL (
+  SELECT w.proposal_id FROM waiting_proposals w WHERE w.tenant_id = :tenant_id AND w.holder = alias.holder COLLATE "C"
+  ORDER BY w.seq DESC, w.proposal_id DESC LIMIT :each) w
+
 -- A page of the queue, from a place on.
 
--- name: listed
+-- name: leads
+-- No open proposal that is due earlier, or came earlier, says the same and passes the same filters: the first stands for the
+-- item (REV-11).
+NOT EXISTS (
+  SELECT FROM candidates own
+  JOIN candidates same ON same.tenant_id = :tenant_id AND same.fingerprint = own.fingerprint
+  JOIN proposals q ON q.tenant_id = :tenant_id AND q.candidate_id = same.candidate_id
+  WHERE own.tenant_id = :tenant_id AND own.candidate_id = alias.candidate_id AND alias.action = 'promote'
+    AND (q.due_at, q.seq, q.proposal_id) < (alias.due_at, alias.seq, alias.proposal_id) AND {same_item q} AND {filtered q} AND {narrowed q})
+
+-- name: filtered
 -- By the columns of the proposal.
 ((:write_class::text IS NULL OR alias.class = :write_class) AND (:risk::text IS NULL OR alias.risk = :risk)
- AND (:overdue::boolean IS NULL OR (alias.due_at <= :now) = :overdue)
- AND (alias.due_at, alias.proposal_id) > (
+ AND (:overdue::boolean IS NULL OR (alias.due_at <= :now) = :overdue))
+
+-- name: listed
+({filtered alias} AND (alias.due_at, alias.proposal_id) > (
    (SELECT coalesce(max(a.due_at), '-infinity') FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), :after))
 
 -- name: narrowed
@@ -356,7 +407,7 @@ CASE WHEN alias.dead_seq IS NULL THEN alias.expires_at ELSE least(alias.expires_
 CASE
   WHEN alias.content = '' THEN 'erased'
   WHEN EXISTS (SELECT FROM retries w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id AND w.parked_at IS NOT NULL) THEN 'parked'
-  WHEN EXISTS (SELECT FROM retries w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id) THEN 'waiting'
+  WHEN EXISTS (SELECT FROM retries w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id AND w.late IS NULL) THEN 'waiting'
   WHEN NOT EXISTS (SELECT FROM consolidations w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id) THEN 'waiting'
   WHEN EXISTS (SELECT FROM refusals w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id AND w.consolidation = (
     SELECT max(l.number) FROM consolidations l WHERE l.tenant_id = :tenant_id AND l.capture_id = alias.capture_id)) THEN 'refused'

@@ -22,7 +22,7 @@ from pydantic_core import to_json
 from muniment.database import job_queue
 from muniment.database.address import Address
 from muniment.database.server_liveness import unavailable
-from muniment.database.storage import TASKS
+from muniment.database.storage import TASKS, Task
 from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
 from muniment.model.candidate import GateName
 from muniment.model.names import name_problem
@@ -125,14 +125,20 @@ async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str,
         if await _set_gates(connection):
             done.append(GATES_STEP)
         await job_queue.migrate(connection)
-        if address.login_secret is not None and (logins_are_new or reset_logins or not await _logins_fit(address)):
-            if not (logins_are_new or reset_logins):
-                raise KeyUnavailable(
-                    "the logins on this server have passwords from another master key: use that key, "
-                    "or run: muniment db migrate --reset-logins"
-                )
-            await _set_passwords(connection, address)
+        if address.login_secret is not None:
+            await _fit_logins(connection, address, are_new=logins_are_new or reset_logins)
         return tuple(done)
+
+
+async def _fit_logins(connection: AsyncConnection, address: Address, *, are_new: bool) -> None:
+    """Set the passwords of the logins that are new, all or one that a migration added; raises `KeyUnavailable`."""
+    if not are_new and not await _logins_fit(address):
+        raise KeyUnavailable(
+            "the logins on this server have passwords from another master key: use that key, "
+            "or run: muniment db migrate --reset-logins"
+        )
+    if are_new or not await _logins_fit(address, "subject"):
+        await _set_passwords(connection, address)
 
 
 async def status(address: Address) -> SchemaStatus:
@@ -276,9 +282,9 @@ async def _logins_exist(connection: AsyncConnection) -> bool:
     return await cursor.fetchone() is not None
 
 
-async def _logins_fit(address: Address) -> bool:
+async def _logins_fit(address: Address, task: Task = "recall") -> bool:
     try:
-        await (await AsyncConnection.connect(address.direct().for_task("recall"))).close()
+        await (await AsyncConnection.connect(address.direct().for_task(task))).close()
     except psycopg.OperationalError:
         return False
     return True

@@ -110,6 +110,7 @@ FORMS: tuple[Form, ...] = (
         "activated_at:time activated_by by_kind registered_by second_person:bool loosens:texts reason"
         " previous_seq:int previous_pack"),
     Form("pack_labels", "pack label", "rank:int sensitive:bool"),
+    Form("pack_confirmations", "pack", "trust_floor:float"),
     Form("captures", "capture_id",
         "seq:int author source kind classification holder subject user_id session_id run_id recall_id intent_id"
         " workflow_id decision_key qualifiers:json origin observed_at:time captured_at:time pack ontology_version"
@@ -133,12 +134,13 @@ FORMS: tuple[Form, ...] = (
     Form("proposals", "proposal_id",
         "seq:int candidate_id class tier_derived priority:float risk sensitive:bool consent_check contradicts:texts"
         " auto_eligible:bool human_reasons:texts enqueued_at:time due_at:time pack edit_of reopens run_id audits"
-        " action@2 targets:texts@2",
+        " action@2 targets:texts@2 restores@3",
         outside={"lock": "cannot change"},
         defaults={"action": "promote", "targets": ()}),
     Form("verdicts", "verdict_id",
         "proposal_id seq:int action by by_kind at:time pack tier priority:float assignee memory_id holder cause",
         loses="remark:bytes"),
+    Form("proposal_contradictions", "proposal_id contradicts", "seq:int found_at:time reason"),
     Form("rejection_marks", "mark:int proposal_id", "", lost_by="rows.erased_candidates", lost_of="proposal_id"),
     Form("memories", "memory_id",
         "candidate_id proposal_id verdict_id verdict_action capture_id born_seq:int promoted_at:time expires_at:time"
@@ -146,11 +148,12 @@ FORMS: tuple[Form, ...] = (
         " trust:float holder subject user_id session_id workflow_id intent_id qualifiers:json decision_key"
         " consent_id consent_root pack ontology_version kind origin source author editors:texts approver"
         " approver_kind captured_at:time observed_at:time vouched valid_from:time@2 valid_until:time@2"
-        " third_party:bool@2",
+        " third_party:bool@2 confirm_floor:float@3",
         outside={"born_txid": "as every txid", "filters": _GENERATED, "facts": _GENERATED},
         defaults={"verdict_action": "approve", "third_party": False}),
     Form("memory_bodies", "memory_id", "content:bytes", lost_by="rows.tombstoned", lost_of="memory_id"),
     Form("retractions", "memory_id", "seq:int retracted_at:time retracted_by reason superseded_by"),
+    Form("session_ends", "user_id session_id", "seq:int ended_at:time ended_by"),
     Form("tombstones", "memory_id", "seq:int tombstoned_at:time digest:bytes"),
     Form("contradictions", "contradiction_id", "seq:int opened_at:time entity predicate existing reason proposal_id"),
     Form("resolutions", "contradiction_id", "seq:int resolved_at:time resolved_by outcome"),
@@ -161,8 +164,24 @@ FORMS: tuple[Form, ...] = (
         "seq:int action subject purpose predicates:texts labels:texts basis captured_at:time valid_from:time"
         " valid_until:time auditor_id supersedes root_id",
         loses="evidence:bytes"),
+    Form("consent_requests", "request_id",
+        "capture_id consolidation:int extractor ordinal:int subject label seq:int asked_at:time ends_at:time"
+        " mark:bytes",
+        outside={"answered_txid": "as every txid"}),
+    Form("consent_requests.answered", "request_id", "answer answered_seq:int answered_at:time answered_by",
+        where="answer IS NOT NULL"),
+    Form("one_time_codes", "code_id",
+        "user_id act target seq:int created_at:time created_by created_kind expires_at:time",
+        outside={"digest": "a keyed hash itself: if changed, the code proves nothing", "used_txid": "as every txid"}),
+    Form("one_time_codes.used", "code_id", "used_seq:int used_at:time", where="used_at IS NOT NULL"),
+    Form("erasure_requests", "request_id", "user_id memory_id seq:int asked_at:time",
+        outside={"answered_txid": "as every txid"}),
+    Form("erasure_requests.answered", "request_id",
+        "answer answered_seq:int answered_at:time answered_by erasure_id", where="answer IS NOT NULL"),
     Form("consent_sweeps", "root_id", "seq:int swept_at:time memories:int"),
-    Form("erasures", "erasure_id", "seq:int erased_at:time by subject user_id holders:texts names:texts memories:int"),
+    Form("erasures", "erasure_id",
+        "seq:int erased_at:time by subject user_id holders:texts names:texts memories:int fact_id@2 facts:texts@2"
+        " captures:texts@2 requested_by@2"),
     Form("erasures.purged", "erasure_id", "purged_at:time", where="purged_at IS NOT NULL"),
     Form("erased_rows", "erasure_id what", "rows:int"),
     Form("archives", "archive_id", "seq:int archived_at:time kind ontology_version captures:int last_at:time"),
@@ -226,7 +245,6 @@ EXEMPT: dict[str, str] = {
     "memory_links": _DERIVED,
     "embedders": _DERIVED,
     "index_rebuilds": "that words and vectors were made anew, of which an event tells",
-    "consent_requests": "no statement writes it yet; it gets its form with the first that does",
     "index_holders": "which processes hold an index now; a purge waits for them, and none is known afterwards",
     "promotion_locks": "rows to lock, without content",
     "idempotency_keys": "recognises a repeated request; holds nothing of what was captured",
@@ -235,6 +253,7 @@ EXEMPT: dict[str, str] = {
     "consolidations": _WORK,
     "cursors": _WORK,
     "retries": _WORK,
+    "waiting_proposals": _WORK,
     "alerts": _WORK,
     "job_runs": _WORK,
     "attendances": "who has a page open",

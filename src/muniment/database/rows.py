@@ -9,7 +9,7 @@ from pydantic_core import from_json, to_json
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.errors import SealBroken
-from muniment.model.candidate import Candidate, Scope
+from muniment.model.candidate import Candidate, Scope, StoredFact, Utterance
 from muniment.model.capture import Capture, Content
 from muniment.model.consent import Consent
 from muniment.model.events import Event
@@ -18,20 +18,20 @@ from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import ContradictionCheck, Proposal, Verdict, status_of
 from muniment.model.recall import Provenance, Record
 
+# How a fact was said: with the fact in its sealed content, where it is known.
+_SAID = (*Utterance.model_fields, "context")
+_IN_RECORD = ("text", "value", *Utterance.model_fields)
+
 
 def fields_of(model: type[BaseModel], row: Row, **others: Any) -> dict[str, Any]:
     """The fields of the model: those that are columns of the row under the same name, and the others as given."""
     return {name: row[name] for name in model.model_fields if name in row} | others
 
 
-def fact_content(text: str, value: Any, evidence_refs: tuple[str, ...]) -> bytes:
-    """The sealed content of a candidate or a memory."""
-    return to_json({"text": text, "value": value, "evidence_refs": evidence_refs})
-
-
-def candidate_content(candidate: Candidate) -> bytes:
-    """The sealed content of a candidate, and of the memory that it becomes."""
-    return fact_content(candidate.text, candidate.value, candidate.evidence_refs)
+def fact_content(fact: StoredFact) -> bytes:
+    """The sealed content of a candidate, and of the memory that it becomes, with how it was said."""
+    content = {"text": fact.text, "value": fact.value, "evidence_refs": fact.evidence_refs}
+    return to_json(content | {name: said for name in _SAID if (said := getattr(fact, name))})
 
 
 def _fact(content: bytes | None) -> dict[str, Any]:
@@ -88,8 +88,11 @@ def verdict_of(row: Row, remark: bytes | None) -> Verdict:
     return Verdict(**fields_of(Verdict, row, **words))
 
 
-def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -> Proposal:
-    """A proposal; its status, tier, priority and assignee follow from its verdicts."""
+def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...], **beside: Any) -> Proposal:
+    """A proposal; its status, tier, priority and assignee follow from its verdicts.
+
+    `beside` has the fields that tell of other open proposals.
+    """
     overrides = [verdict for verdict in verdicts if verdict.action in ("override", "approve")]
     tier: Tier = next((v.tier for v in reversed(overrides) if v.tier is not None), row["tier_derived"])
     priority = next((v.priority for v in reversed(overrides) if v.priority is not None), row["priority"])
@@ -117,6 +120,7 @@ def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -
         "assignee": holding.assignee if holding is not None else None,
         "verdicts": verdicts,
         "version": len(verdicts),
+        **beside,
     }
     return Proposal(**fields_of(Proposal, row, **derived))
 
@@ -144,8 +148,7 @@ def record_of(row: Row, content: bytes, score: dict[str, float]) -> Record:
         {
             **{name: row[name] for name in _OF_RECORD},
             "id": row["memory_id"],
-            "text": fact["text"],
-            "value": fact["value"],
+            **{name: fact[name] for name in _IN_RECORD if name in fact},
             "write_class": row["class"],
             "scope": _scope(row),
             "score": score,

@@ -23,6 +23,7 @@ from muniment.database.address import Address
 from muniment.database.connection import Connection
 from muniment.database.notices import listen
 from muniment.database.pool import Pool
+from muniment.database.row_forms import SEPARATOR
 from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
 from muniment.database.statements import Statement
 from muniment.database.transaction import LATEST, TASKS, NamedStatement, RowKeys, Task, Tick, Transaction
@@ -106,14 +107,15 @@ class Storage:
         under: str | None = None,
         row_keys: RowKeys | None = None,
         one_plan: bool = False,
+        person: tuple[str, ...] = (),
     ) -> AsyncGenerator[Transaction]:
         """Open a transaction of that tenant under that task's login; commit at the end, roll back on an error.
 
         `under` is the pack that it decides under: if another is in force, `PackChanged` is raised. Its events list the
         rows it inserts, digested with the key from `row_keys`. A `read_only` transaction sees one snapshot, and the
         database refuses its writes. With `one_plan` each statement keeps one plan for all values: only for statements
-        that read single rows by their keys. Raises `StorageUnavailable` if the database is away, and `Conflict` if it
-        cannot get a lock.
+        that read single rows by their keys. `person` are the names of the person whose rows the task `subject` sees.
+        Raises `StorageUnavailable` if the database is away, and `Conflict` if it cannot get a lock.
         """
         with _ErrorTranslation(self._explain):
             pool = await self._pool(task)
@@ -123,10 +125,13 @@ class Storage:
             except WouldBlock:
                 await pool.unless_away(turn.acquire)
             try:
-                begin = (*_begin(tenant_id, read_only or task == "recall", read_only), *self._local_settings[task])
+                reading = read_only or task == "recall"
+                begin: tuple[Statement, ...] = _begin(tenant_id, reading, read_only) + self._local_settings[task]
                 if one_plan:
                     begin += _ONE_PLAN
-                writes = not read_only and task not in ("recall", "auditor")
+                if task == "subject":
+                    begin += _person(person)
+                writes = not read_only and task not in ("recall", "auditor", "subject")
                 connection = await pool.take()
                 transaction = Transaction(tenant_id, now, connection, begin, pool.replace, writes, task, row_keys)
                 try:
@@ -194,6 +199,14 @@ def _begin(tenant_id: str, reading: bool, read_only: bool = False) -> tuple[Stat
     # SET LOCAL with a literal, not set_config(): the latter is not carried to the workers of a cluster.
     tenant = f"SET LOCAL muniment.tenant = {_literal(tenant_id)}"
     return Statement("begin", f"BEGIN{level}"), Statement("tenant", tenant, planned_once=False)
+
+
+@lru_cache(maxsize=1024)
+def _person(names: tuple[str, ...]) -> tuple[Statement]:
+    """The statement that names the person whose rows the transaction sees; no name, and it sees none."""
+    if any(SEPARATOR in name for name in names):
+        raise InvalidInput("contains a control character", field="user_id")
+    return (Statement("person", f"SET LOCAL muniment.person = {_literal(SEPARATOR.join(names))}", planned_once=False),)
 
 
 def _literal(text: str) -> str:

@@ -136,3 +136,7 @@ VALUES (:tenant_id, :pack, :pack_id, :version, :ontology_version, :digest, :docu
 -- each: label, rank, sensitive
 INSERT INTO pack_labels (tenant_id, pack, label, rank, sensitive)
 VALUES (:tenant_id, :pack, :label, :rank, :sensitive)
+
+-- name: add_confirmation
+-- That end users may confirm facts about themselves under the pack (SUB-2).
+INSERT INTO pack_confirmations (tenant_id, pack, trust_floor) VALUES (:tenant_id, :pack, :trust_floor)

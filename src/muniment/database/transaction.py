@@ -23,8 +23,8 @@ from muniment.model.fields import LATEST as LATEST
 from muniment.model.ids import make_ids
 from muniment.tracing import span
 
-Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
-TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
+Task = Literal["writer", "recall", "auditor", "privacy", "jobs", "subject"]
+TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs", "subject")
 # The name of a statement and its parameters.
 NamedStatement = tuple[str, dict[str, Any]]
 
@@ -82,6 +82,8 @@ class Transaction:
     _pending: list[Command | None] = field(default_factory=list)
     _deferred_rows: dict[str, list[Sequence[Any]]] = field(default_factory=dict)
     _prefetched: list[tuple[NamedStatement, list[Row]]] = field(default_factory=list)
+    # Reads that go out with the tick.
+    _with_tick: list[NamedStatement] = field(default_factory=list)
     # For the vault: keys opened in this transaction, by holder, and by holder and wrapped key.
     opened_keys: dict[str, Any] = field(default_factory=dict)
     brought_keys: dict[tuple[str, bytes], Any] = field(default_factory=dict)
@@ -262,16 +264,24 @@ class Transaction:
         if self._tick is None:
             pack, self._unchecked_pack = self._unchecked_pack, None
             in_force = [] if pack is None else [("pack.hold_in_force", dict[str, Any]())]
-            row_key = self._row_key_query()
-            clock, *found = await self._advance_clock("tenant.tick", *in_force, *row_key, locks=locks)
+            reads = [*self._row_key_query(), *self._with_tick]
+            clock, *found = await self._advance_clock("tenant.tick", *in_force, *reads, locks=locks)
             self._check_pack(pack, *found[: len(in_force)])
-            self._prefetched.extend(zip(row_key, found[len(in_force) :], strict=True))
+            self._prefetched.extend(zip(reads, found[len(in_force) :], strict=True))
             if self._tick is None:
                 raise await self._clock_ahead()
             visible_seq = self._tick.seq if self._changes_visible else None
             self.defer("tenant.record_tick", **clock[0], visible_seq=visible_seq)
         assert self._tick is not None
         return self._tick
+
+    def read_with_tick(self, statement: NamedStatement) -> None:
+        """Send this read behind the tick, in its round trip, where it sees all that was committed before this number.
+
+        The next `rows()` with equal arguments returns the result.
+        """
+        if self._tick is None and statement not in self._with_tick:
+            self._with_tick.append(statement)
 
     async def set_back(self, by: str, reason: str) -> tuple[Tick, datetime] | None:
         """Take the next sequence number at `now`, earlier than the tenant's clock; return it with the clock's old time.

@@ -1,4 +1,4 @@
-"""The story of one correction, from its capture to its withdrawal, by real calls; its words are in story.yaml."""
+"""The story of one correction, and of a pack that needs less review, by real calls; its words are in story.yaml."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -6,12 +6,15 @@ from importlib.resources import files
 from typing import Any
 
 import yaml
+from pydantic_core import to_json
 
 from muniment.demo.shop import consent_fields
 from muniment.errors import MunimentError, SelfApproval
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal, Role, RunContext
 from muniment.model.proposal import Proposal
+from muniment.model.speakers import SpeaksFor
+from muniment.pack import Pack, load_pack, profile_pack
 from muniment.sync import Fabric
 
 _STORY: dict[str, Any] = yaml.safe_load(files("muniment.demo").joinpath("story.yaml").read_text("utf-8"))
@@ -35,6 +38,12 @@ _AGENT_RUN = RunContext(
     agent_id="refund_bot",
     intent_id=_STORY["intent"],
     classification_allowed=frozenset({"PII", "INTERNAL", "PUBLIC"}),
+)
+
+
+# The same agent, with a credential that may speak for the CRM; no session, so that what it says stays.
+_CRM_RUN = _AGENT_RUN.model_copy(
+    update={"session_id": None, "intent_id": None, "speaks_for": SpeaksFor(tools=frozenset({"crm.lookup"}))}
 )
 
 
@@ -69,6 +78,10 @@ def story(fabric: Fabric) -> Iterator[Step]:
     yield _others(fabric)
     yield _trail(fabric, memory_id)
     yield _withdrawal(fabric, consent_id, memory_id)
+    yield _assisted(fabric)
+    at_once_step, promoted_id = _at_once(fabric)
+    yield at_once_step
+    yield _undo(fabric, promoted_id)
 
 
 def _step(name: str, fields: Sequence[tuple[str, object]], result: dict[str, Any]) -> Step:
@@ -267,3 +280,59 @@ def _withdrawal(fabric: Fabric, consent_id: str, memory_id: str) -> Step:
         [("consent", revoked.state), ("records", "none")],
         {"consent_state": revoked.state, "records": 0, "memory_id": memory_id},
     )
+
+
+def company_pack() -> Pack:
+    """Return the profile `assisted` with the company's CRM as a proven source."""
+    document, company = profile_pack("assisted").document(), _STORY["company"]
+    document["pack_meta"] |= {"id": "acme.assisted"}
+    document["memory_layer"]["extractors"] = [company["extractor"]]
+    document["memory_layer"]["proven_sources"].append(company["proven"])
+    return load_pack(to_json(document))
+
+
+def _assisted(fabric: Fabric) -> Step:
+    ref = fabric.packs.register(_person("admin_e", "admin"), company_pack()).ref
+    made = fabric.packs.activate(_person("admin_f", "admin"), ref, reason="less review of preferences")
+    _expect(made.second_person, "a second admin was needed")
+    loosens = [one for one in made.loosens if "proven" in one or "approval" in one]
+    shown = [("in force", made.pack), ("before", made.previous_pack), *(("loosens", one) for one in loosens)]
+    return _step("assisted", shown, {"pack": made.pack, "second_person": made.second_person, "loosens": made.loosens})
+
+
+def _at_once(fabric: Fabric) -> tuple[Step, str]:
+    done = _look_up(fabric)
+    if len(done.promoted) != 1 or not done.refusals:
+        raise StoryFailed("not exactly the preference was promoted at once")
+    memory, refusal = fabric.get(_AUDITOR, done.promoted[0]), done.refusals[0]
+    _expect(memory.approver == "auto", "policy promoted it")
+    shown = [
+        ("promoted", f"{memory.text} (by {memory.approver}, confidence {memory.confidence:.2f})"),
+        ("refused", f"{_STORY['crm']['note']} ({refusal.gate}: {refusal.reason})"),
+    ]
+    result = {"promoted": memory.memory_id, "approver": memory.approver, "refusal": refusal.model_dump(mode="json")}
+    return _step("at_once", shown, result), memory.memory_id
+
+
+def _look_up(fabric: Fabric) -> Any:
+    fabric.capture(
+        _CRM_RUN,
+        kind="tool_result",
+        origin="tool:crm.lookup",
+        subject=_SUBJECT,
+        classification="INTERNAL",
+        payload=_STORY["crm"],
+    )
+    return fabric.consolidate(TENANT)
+
+
+def _undo(fabric: Fabric, memory_id: str) -> Step:
+    undone = fabric.undo(_REVIEWER, memory_id, note="the customer prefers the phone")
+    again = next((one for one in _look_up(fabric).refusals if one.gate == "rejection"), None)
+    if again is None:
+        raise StoryFailed("an undone fact was proposed again")
+    shown = [
+        ("retracted", f"{undone.retraction.reason}, by {undone.retraction.retracted_by}"),
+        ("said again", f"refused by the gate {again.gate}: {again.reason}"),
+    ]
+    return _step("undo", shown, {"promoted": memory_id, "reason": undone.retraction.reason, "again": again.reason})

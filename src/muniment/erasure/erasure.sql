@@ -1,4 +1,4 @@
--- Erasure: everything about a person is deleted, at once and for good.
+-- Erasure: everything about a person, or one fact, is deleted, at once and for good.
 
 -- name: hold_off
 -- Locked by transactions that write what they read before: erasures wait for them.
@@ -34,11 +34,11 @@ WHERE c.tenant_id = :tenant_id AND c.content <> '' AND NOT {settled_reading c}
   AND c.seq < (SELECT max(e.seq) FROM erasures e WHERE e.tenant_id = :tenant_id AND e.purged_at IS NULL)
 
 -- name: memories
--- Promoted memories that concern the person and still have content.
+-- Promoted memories that the erasure concerns and that still have content.
 SELECT m.memory_id, m.session_id, m.tier
 FROM memories m
 JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id AND f.tomb_seq IS NULL
-CROSS JOIN (SELECT :names::text[] AS names) e
+CROSS JOIN (SELECT :names::text[] AS names, :facts::text[] AS facts, :captures::text[] AS captures) e
 WHERE m.tenant_id = :tenant_id AND {covered_fact m}
 ORDER BY m.memory_id
 
@@ -50,11 +50,11 @@ SELECT memory_id, seq, retracted_at, retracted_by, reason, superseded_by FROM re
 WHERE tenant_id = :tenant_id AND memory_id = :memory_id
 
 -- name: proposals
--- Proposals about the person without a final verdict.
+-- Proposals that the erasure concerns without a final verdict.
 SELECT p.proposal_id, p.pack, c.holder
 FROM candidates c
 JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
-CROSS JOIN (SELECT :names::text[] AS names) e
+CROSS JOIN (SELECT :names::text[] AS names, :facts::text[] AS facts, :captures::text[] AS captures) e
 WHERE c.tenant_id = :tenant_id AND {covered_fact c} AND {undecided p}
 ORDER BY p.proposal_id
 
@@ -66,8 +66,10 @@ WHERE c.tenant_id = :tenant_id AND c.subject = ANY (:names) AND c.action = 'gran
 ORDER BY c.consent_id
 
 -- name: record
-INSERT INTO erasures (tenant_id, erasure_id, seq, erased_at, txid, by, subject, user_id, holders, names, memories)
-VALUES (:tenant_id, :erasure_id, :seq, :at, :txid, :by, :subject, :user_id, :holders, :names, :memories)
+INSERT INTO erasures (tenant_id, erasure_id, seq, erased_at, txid, by, subject, user_id, holders, names, memories, fact_id, facts,
+  captures, requested_by)
+VALUES (:tenant_id, :erasure_id, :seq, :at, :txid, :by, :subject, :user_id, :holders, :names, :memories, :fact_id, :facts,
+  :captures, :requested_by)
 
 -- name: erase_content
 SELECT erase_content(:erasure_id)
@@ -75,6 +77,7 @@ SELECT erase_content(:erasure_id)
 -- name: list
 -- The receipts, the latest first, each with what was erased; from a place on, or one of them.
 SELECT e.tenant_id, e.erasure_id, e.seq, e.erased_at, e.by, e.subject, e.user_id, e.holders, e.memories, e.purged_at,
+  e.fact_id, e.facts, e.captures, e.requested_by,
   CASE WHEN e.purged_at IS NULL THEN (SELECT j.error FROM job_runs j WHERE j.tenant_id = :tenant_id AND j.job = 'purge') END AS purge_waits,
   (SELECT max(s.at) FROM name_searches s WHERE s.tenant_id = :tenant_id AND s.erasure_id = e.erasure_id AND s.finished) AS name_search,
   (SELECT jsonb_object_agg(r.what, r.rows) FROM erased_rows r WHERE r.tenant_id = :tenant_id AND r.erasure_id = e.erasure_id) AS rows
@@ -109,3 +112,58 @@ JOIN tombstones t ON t.tenant_id = :tenant_id AND t.seq = e.seq
 JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = t.memory_id AND m.tier = 'working'
 WHERE e.tenant_id = :tenant_id AND e.erasure_id = ANY (:erasure_ids)
 GROUP BY m.session_id
+
+-- name: named_fact
+-- The candidate of a memory or of a proposal.
+SELECT candidate_id FROM memories WHERE tenant_id = :tenant_id AND memory_id = :fact_id
+UNION ALL
+SELECT candidate_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = :fact_id
+
+-- name: same_facts
+-- The candidates of the same fact, one step further: what edits it or is edited by it, the proposals that were found to repeat its
+-- memory or to look at it again, and what a pack with other names made of it.
+WITH known AS MATERIALIZED (
+  SELECT p.proposal_id, p.edit_of, p.reopens, p.audits FROM proposals p
+  WHERE p.tenant_id = :tenant_id AND p.candidate_id = ANY (:candidate_ids)
+), made AS MATERIALIZED (
+  SELECT m.memory_id FROM memories m WHERE m.tenant_id = :tenant_id AND m.proposal_id = ANY (ARRAY(SELECT proposal_id FROM known))
+), memory_ids AS MATERIALIZED (
+  SELECT memory_id FROM made
+  UNION SELECT audits FROM known WHERE audits IS NOT NULL
+  UNION SELECT v.memory_id FROM verdicts v
+    WHERE v.tenant_id = :tenant_id AND v.action = 'duplicate' AND v.proposal_id = ANY (ARRAY(SELECT proposal_id FROM known))
+  UNION SELECT r.superseded_by FROM retractions r
+    WHERE r.tenant_id = :tenant_id AND r.reason = 'deprecated' AND r.memory_id = ANY (ARRAY(SELECT memory_id FROM made))
+  UNION SELECT r.memory_id FROM retractions r
+    WHERE r.tenant_id = :tenant_id AND r.reason = 'deprecated' AND r.superseded_by = ANY (ARRAY(SELECT memory_id FROM made))
+)
+SELECT p.candidate_id FROM proposals p
+WHERE p.tenant_id = :tenant_id AND (
+  p.proposal_id = ANY (ARRAY(SELECT edit_of FROM known UNION ALL SELECT reopens FROM known))
+  OR p.edit_of = ANY (ARRAY(SELECT proposal_id FROM known)) OR p.reopens = ANY (ARRAY(SELECT proposal_id FROM known))
+  OR p.audits = ANY (ARRAY(SELECT memory_id FROM memory_ids)))
+UNION
+SELECT m.candidate_id FROM memories m WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (ARRAY(SELECT memory_id FROM memory_ids))
+UNION
+SELECT p.candidate_id FROM verdicts v
+JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
+WHERE v.tenant_id = :tenant_id AND v.action = 'duplicate' AND v.memory_id = ANY (ARRAY(SELECT memory_id FROM memory_ids))
+
+-- name: facts_of
+-- Those candidates, or all of those captures, with what was made of them and their sealed text. What a person erased before has none.
+SELECT c.candidate_id, c.capture_id, c.class, c.holder, c.content, p.proposal_id, m.memory_id, s.wrapped_key, s.key_version
+FROM candidates c
+LEFT JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
+LEFT JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
+WHERE c.tenant_id = :tenant_id AND (c.candidate_id = ANY (:candidate_ids) OR c.capture_id = ANY (:capture_ids))
+ORDER BY c.candidate_id
+
+-- name: unread_captures
+-- Those of the captures that are not read yet, or are to be read again.
+SELECT c.capture_id FROM captures c
+WHERE c.tenant_id = :tenant_id AND c.capture_id = ANY (:capture_ids) AND (NOT {settled_reading c}
+  OR EXISTS (SELECT FROM retries r WHERE r.tenant_id = :tenant_id AND r.capture_id = c.capture_id))
+
+-- name: candidates_of
+SELECT candidate_id FROM candidates WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)

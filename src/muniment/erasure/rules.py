@@ -1,11 +1,11 @@
-"""Whom an erasure concerns (ERA-5). Pure.
+"""Whom or what an erasure concerns (ERA-5, ERA-8). Pure.
 
 `concerned` says under which names an erasure looks for a person; `names_in_value` (candidates/rules.py) says
 whom a fact names. The rows that those names reach are selected by the conditions `concerned`, `covered_capture`,
 `covered_fact` and `covered_recall` in database/fragments.sql, and by nothing else.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from muniment.candidates.rules import hashed_name
@@ -42,3 +42,26 @@ def concerned(person: ErasureInput, pack: Pack) -> Concerned:
     users = [one for one in (user_id, user_of(subject, pack)) if one is not None]
     spelled = [name for one in entities for name in pack.identity.spellings(one)]
     return Concerned(subject, user_id, list(dict.fromkeys((*spelled, *(holder_of(None, one) for one in users)))))
+
+
+@dataclass(frozen=True)
+class FactPlan:
+    """What an erasure of one fact takes: its candidates and the captures that go with it.
+
+    `looked_at` are all captures of those candidates, `known` all candidates in them: if there is another by then, the
+    plan does not hold any more.
+    """
+
+    fact_id: str
+    facts: list[str]
+    captures: list[str]
+    looked_at: list[str]
+    known: frozenset[str]
+
+
+def resting_on(
+    by_capture: Mapping[str, Collection[str]], facts: Collection[str], unread: Collection[str]
+) -> dict[str, list[str]]:
+    """Return the captures on which other facts rest, with those facts; one that is not read yet may hold others."""
+    others = {capture_id: sorted({*candidates} - {*facts}) for capture_id, candidates in by_capture.items()}
+    return {capture_id: found for capture_id, found in sorted(others.items()) if found or capture_id in unread}

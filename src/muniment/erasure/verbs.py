@@ -1,11 +1,18 @@
-"""The verbs of erasure: erase a person, list the receipts, search texts for a name."""
+"""The verbs of erasure: erase a person or one fact, receipts, search for a name, requests of end users (SUB-3)."""
+
+from typing import Annotated
+
+from pydantic import Field, Strict
 
 from muniment.context import FabricContext
-from muniment.erasure import name_search
+from muniment.erasure import facts, name_search, requests
 from muniment.erasure import store as erasure
 from muniment.model.context import Principal
-from muniment.model.erasure import Erasure, ErasureInput, NameSearch, NameSearchInput
-from muniment.model.inputs import Listing
+from muniment.model.erasure import Erasure, ErasureInput, FactErasure, FactErasureInput, NameSearch, NameSearchInput
+from muniment.model.fields import Name
+from muniment.model.inputs import Listing, VerbInput
+from muniment.model.subject import ErasureRequest
+from muniment.subject.person import Person, person_of
 from muniment.verbs.declaration import verb
 
 
@@ -26,6 +33,33 @@ async def erase(context: FabricContext, officer: Principal, request: ErasureInpu
     return receipt
 
 
+class FactId(VerbInput):
+    """A fact, by its memory or its proposal."""
+
+    fact_id: Name
+
+
+@verb("preview_erasure", right="erase", effect="read", http="GET /erasures/facts/{fact_id}")
+async def preview_erasure(context: FabricContext, officer: Principal, request: FactId) -> FactErasure:
+    """Show what erasing one fact would take with it; nothing is erased.
+
+    `fact_id` is a memory or a proposal. `shared` lists the captures on which other facts rest, with those facts:
+    `erase_fact` keeps such a capture, or erases it with them. Raises `NotFound`, or `Conflict` if it was erased before.
+    """
+    return await facts.preview(context, officer, request.fact_id)
+
+
+@verb("erase_fact", right="erase", http="POST /erasures/facts", status=201, retry=True, slow=True)
+async def erase_fact(context: FabricContext, officer: Principal, request: FactErasureInput) -> Erasure:
+    """Erase one fact: the texts, vectors and words of its memory, candidates and proposals. This cannot be undone.
+
+    A capture on which nothing else rests is blanked; for one that others share, `capture` says whether it is kept or
+    erased with them. Raises `Conflict` without that decision. A job then purges what lies beneath the tables and sets
+    `purged_at` on the receipt. Raises `NotFound`, and `Conflict` if it was erased before.
+    """
+    return await facts.erase(context, officer, request)
+
+
 @verb("erasures", right="read_erasures", http="GET /erasures", page_key="erasure_id", cli="erasures")
 async def erasures(context: FabricContext, reader: Principal, request: Listing) -> list[Erasure]:
     """List the receipts of erasures, the latest first; `after` is the id of the last of the previous page."""
@@ -42,3 +76,109 @@ async def search_texts(context: FabricContext, officer: Principal, request: Name
     officer removes a memory with `retract(..., reason="erased")`.
     """
     return await name_search.search(context, officer, request)
+
+
+# ---- requests of end users ----
+
+
+@verb(
+    "me.forget_everything",
+    right="me",
+    http="POST /me/erasure",
+    status=201,
+    retry=True,
+    slow=True,
+    cli="me forget-everything",
+)
+async def forget_everything(context: FabricContext, me: Principal) -> ErasureRequest:
+    """Ask that everything about the caller is erased. A privacy officer releases it, or the pack at once (SUB-3).
+
+    Raises `Conflict` while an earlier request waits.
+    """
+    person = await person_of(context, me, None)
+    if person.pack.memory_layer.subject.erasure == "at_once":
+        return await _erased_at_once(context, person)
+    await context.open_tenant(me.tenant_id)
+    async with context.write_once(me.tenant_id, "writer", under=person.pack) as tx:
+        tx.change_nothing_visible()
+        return await requests.ask(tx, person.user_id)
+
+
+async def _erased_at_once(context: FabricContext, person: Person) -> ErasureRequest:
+    """Record the request and release it, each in a transaction of its own: the second is that of the erasure."""
+    tenant_id = person.principal.tenant_id
+    await context.open_tenant(tenant_id)
+    async with context.write_once(tenant_id, "writer", under=person.pack) as tx:
+        tx.change_nothing_visible()
+        asked = await requests.ask(tx, person.user_id)
+    return await _release(context, person.principal, asked.request_id)
+
+
+async def _release(context: FabricContext, by: Principal, request_id: str) -> ErasureRequest:
+    pack = await context.pack_for(by)
+    async with context.write_once(by.tenant_id, "privacy", under=pack) as tx:
+        asked = await requests.open_one(tx, request_id)
+        # It answers all that the user asked for.
+        _, sessions = await erasure.erase(tx, context.vault, by, ErasureInput(user_id=asked.user_id), pack)
+        released = await requests.one(tx, request_id)
+    for session_id, memory_ids in sessions.items():
+        await context.sessions.forget(by.tenant_id, session_id, memory_ids)
+    return released
+
+
+class ListErasureRequests(Listing):
+    """Which requests to list."""
+
+    waiting: Annotated[bool, Strict()] = Field(True, description="only those that wait for their release")
+
+
+@verb(
+    "erasure_requests.list",
+    right="read_erasures",
+    http="GET /erasure-requests",
+    page_key="request_id",
+    cli="erasure-requests list",
+)
+async def list_requests(
+    context: FabricContext, reader: Principal, request: ListErasureRequests
+) -> list[ErasureRequest]:
+    """List the requests of end users to be erased, the latest first; by default those that wait."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await requests.listed(tx, request.limit, request.after, waiting=request.waiting)
+
+
+class ErasureRequestId(VerbInput):
+    """A request for erasure."""
+
+    request_id: Name
+
+
+@verb(
+    "erasure_requests.release",
+    right="erase",
+    http="POST /erasure-requests/{request_id}/release",
+    retry=True,
+    slow=True,
+    cli="erasure-requests release",
+)
+async def release(context: FabricContext, officer: Principal, request: ErasureRequestId) -> ErasureRequest:
+    """Release a request: everything about its user is erased, as `erase` would. This cannot be undone.
+
+    Raises `NotFound`, and `Conflict` for one that was answered before.
+    """
+    return await _release(context, officer, request.request_id)
+
+
+@verb(
+    "erasure_requests.refuse",
+    right="erase",
+    http="POST /erasure-requests/{request_id}/refuse",
+    cli="erasure-requests refuse",
+)
+async def refuse(context: FabricContext, officer: Principal, request: ErasureRequestId) -> ErasureRequest:
+    """Refuse a request, for example where the law requires that the data is kept. Raises `NotFound`, `Conflict`."""
+    async with context.write_once(officer.tenant_id, "privacy") as tx:
+        tx.change_nothing_visible()
+        await requests.open_one(tx, request.request_id)
+        await requests.answer(tx, request.request_id, "refused", officer.id)
+        return await requests.one(tx, request.request_id)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -21,12 +21,25 @@ _UNANSWERABLE = "_abs"
 
 @dataclass(frozen=True)
 class Turn:
-    """What a speaker said and when; `cut` where it was longer than a text may be."""
+    """What a speaker said and when; `cut` where it was longer than a text may be.
+
+    `text` begins with who speaks. `said` is what they said alone, `role` whether it was the user or the assistant,
+    `name` the speaker's name where there is one, and `session` the part of the conversation.
+    """
 
     id: str
     text: str
     date: datetime
     cut: bool = False
+    said: str = ""
+    role: str = "user"
+    name: str | None = None
+    session: str = ""
+
+    def message(self) -> dict[str, Any]:
+        """Return the turn as a chat message."""
+        named = {"name": self.name} if self.name is not None else {}
+        return {"role": self.role, **named, "content": self.said}
 
 
 @dataclass(frozen=True)
@@ -81,7 +94,7 @@ def _locomo(record: Mapping[str, Any]) -> Conversation:
         date = _date(
             record, conversation.get(f"{name}_date_time"), "%I:%M %p on %d %B, %Y", f"conversation.{name}_date_time"
         )
-        turns += [_locomo_turn(one, date) for one in required_objects(conversation, name)]
+        turns += [_locomo_turn(one, date, name) for one in required_objects(conversation, name)]
     there = {turn.id for turn in turns}
     if len(there) < len(turns):
         raise invalid_record(record, "conversation", "a dia_id occurs twice")
@@ -98,10 +111,11 @@ def _locomo(record: Mapping[str, Any]) -> Conversation:
     return Conversation(str(record.get("sample_id", "")), tuple(turns), tuple(questions), without_evidence=without)
 
 
-def _locomo_turn(turn: Mapping[str, Any], date: datetime) -> Turn:
+def _locomo_turn(turn: Mapping[str, Any], date: datetime, session: str) -> Turn:
     image = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
-    text = f"{required(turn, 'speaker', str)}: {required(turn, 'text', str)}{image}"
-    return _turn(required(turn, "dia_id", str), text, date)
+    name = required(turn, "speaker", str)
+    made = _turn(required(turn, "dia_id", str), f"{name}: {required(turn, 'text', str)}{image}", date)
+    return replace(made, name=name, session=session)
 
 
 # ---- LongMemEval: a question, with the chats it is about ----
@@ -119,7 +133,8 @@ def _longmemeval(record: Mapping[str, Any]) -> Conversation:
         place = f"haystack_sessions.{chat - 1}"
         for number, message in enumerate(objects_of(record, messages, place), 1):
             text = f"{required(message, 'role', str)}: {required(message, 'content', str)}"
-            turns.append(_turn(f"S{chat}:{number}", text, date))
+            made = _turn(f"S{chat}:{number}", text, date)
+            turns.append(replace(made, role=required(message, "role", str), session=str(chat)))
             if message.get("has_answer") is True:
                 evidence.append(turns[-1].id)
     name, question = required(record, "question_id", str), _question(record)
@@ -155,6 +170,7 @@ def _turn(name: str, text: str, date: datetime) -> Turn:
     """Return a turn that a capture accepts: without control characters, and cut where it is too long."""
     text = _CONTROL.sub(" ", text)
     encoded = text.encode()
-    if len(encoded) <= TEXT_LIMIT:
-        return Turn(name, text, date)
-    return Turn(name, encoded[: TEXT_LIMIT - len(CUT)].decode(errors="ignore") + CUT, date, cut=True)
+    cut = len(encoded) > TEXT_LIMIT
+    if cut:
+        text = encoded[: TEXT_LIMIT - len(CUT)].decode(errors="ignore") + CUT
+    return Turn(name, text, date, cut=cut, said=text.partition(": ")[2])

@@ -60,13 +60,13 @@ class _TimedExtractor:
 
     def __init__(self) -> None:
         self.seconds, self.texts = 0.0, 0
-        self._extractor = MessageExtractor()
+        self._extractor = MessageExtractor(said=False)
 
     def facts(self, text: str) -> list[Extracted]:
         """Return the facts of one message."""
-        capture = _message(text)
+        capture = spoken(text)
         started = perf_counter()
-        found = asyncio.run(self._extractor.extract(capture, _NoAnswers()))
+        found = asyncio.run(self._extractor.extract(capture, NoAnswers()))
         self.seconds += perf_counter() - started
         self.texts += 1
         return list(found)
@@ -89,7 +89,7 @@ def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     that mentions it), and records with `change`, `before` and `after` (`polarity`, `item`, `text`: an update).
 
     - `stated`: the preference itself. It is found when the facts hold at least half of its words, each on its side (for
-      or against). A fact is right when more of its words are on their side than not.
+      or against). A fact is right when more of the words of its key and value are on their side than not.
     - `told`: the user's turns of the conversation. Only words of the preference that occur in the turns count. A fact
       is right when it shares a word with the preference; others may be right as well, so precision is a lower bound.
     - `questions`: they state no preference; `left_alone` is the share of them without any fact.
@@ -204,9 +204,12 @@ def sides_of(text: str) -> dict[str, int]:
     return sides
 
 
-def _covered(sides: Mapping[str, int], fact: Extracted) -> dict[str, bool]:
-    """Return the words of the preference that the fact holds, and whether each is on its side there."""
-    liked, disliked = _sides_of_fact(fact)
+def _covered(sides: Mapping[str, int], fact: Extracted, *, by_key: bool = False) -> dict[str, bool]:
+    """Return the words of the preference that the fact holds, and whether each is on its side there.
+
+    Its text is a whole sentence, which may say more; `by_key` looks only at the words of its predicate and its value.
+    """
+    liked, disliked = _sides_of_fact(fact, by_key=by_key)
     covered: dict[str, bool] = {}
     for word, side in sides.items():
         if word in liked or word in disliked:
@@ -214,9 +217,12 @@ def _covered(sides: Mapping[str, int], fact: Extracted) -> dict[str, bool]:
     return covered
 
 
-def _sides_of_fact(fact: Extracted) -> tuple[set[str], set[str]]:
+def _sides_of_fact(fact: Extracted, *, by_key: bool) -> tuple[set[str], set[str]]:
     predicate, value, text = fact.fact.predicate or "", fact.fact.value, fact.fact.text or ""
     whole = {word.term for word in words_of(text)}
+    if predicate and by_key:
+        said = value if isinstance(value, str) else ""
+        whole = whole & {word.term for word in words_of(f"{predicate.replace('_', ' ')} {said}")} or whole
     if "_or_" in predicate and isinstance(value, str):
         liked = {word.term for word in words_of(value)}
         return liked, whole - liked
@@ -238,11 +244,12 @@ def _is_found(sides: Mapping[str, int], facts: Sequence[Extracted]) -> bool:
 
 
 def _is_right(sides: Mapping[str, int], fact: Extracted) -> bool:
-    covered = _covered(sides, fact)
+    covered = _covered(sides, fact, by_key=True)
     return sum(covered.values()) * 2 > len(covered)
 
 
-def _message(text: str) -> Capture:
+def spoken(text: str) -> Capture:
+    """Return a message of one user with that text."""
     return Capture(
         capture_id="cap_0",
         tenant_id="evaluation",
@@ -260,14 +267,19 @@ def _message(text: str) -> Capture:
     )
 
 
-class _NoAnswers:
+class NoAnswers:
     """Answers for an extractor that asks no language model."""
 
+    async def readers(self) -> None:
+        """Return none."""
+
     async def get(self, extractor: str) -> bytes | None:
+        """Return none."""
         return None
 
     async def put(self, extractor: str, answer: bytes) -> None:
-        return None
+        """Store nothing."""
 
     async def spend(self, extractor: str, most: int) -> bool:
+        """Allow no call."""
         return False

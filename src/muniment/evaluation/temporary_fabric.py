@@ -18,9 +18,9 @@ from muniment.database.migrate import set_bound
 from muniment.language.readers import Readers
 from muniment.model.candidate import Consolidation
 from muniment.model.context import Principal, RunContext
-from muniment.model.proposal import APPROVED_AT_ONCE, Outcome
+from muniment.model.proposal import APPROVED_AT_ONCE, Outcome, Proposal
 from muniment.opening import prepared
-from muniment.pack import Pack, builtin_pack
+from muniment.pack import Pack, builtin_pack, profile_pack
 from muniment.sync import Fabric
 
 TENANT = "evaluation"
@@ -55,6 +55,14 @@ def evaluation_pack(most: int) -> Pack:
     return Pack.model_validate(document)
 
 
+def message_pack(most: int, profile: str = "strict") -> Pack:
+    """Return the pack of a profile as it is, but a recall may return up to `most` records."""
+    document = profile_pack(profile).document()
+    document["pack_meta"]["id"] = "muniment.eval"
+    document["memory_layer"]["recall_policy"]["max_recalls"] = most
+    return Pack.model_validate(document)
+
+
 class SetClock:
     """A clock that shows the time it was set to."""
 
@@ -83,11 +91,18 @@ class EvaluationFabric:
         """Capture the items; return their ids in the same order."""
         return [receipt.capture_id for receipt in self.fabric.capture_many(self.author, items)]
 
-    def promote(self, on_done: Callable[[int], None]) -> tuple[Consolidation, list[Outcome]]:
-        """Turn the captures into proposals and approve all; `on_done` is called with the number approved so far."""
+    def proposals(self, proposal_ids: Sequence[str]) -> list[Proposal]:
+        """Read proposals as they stand."""
+        return [self.fabric.queue.get(self.reviewer, proposal_id) for proposal_id in proposal_ids]
+
+    def promote(self, on_done: Callable[[int], None], *, by_hand: bool = True) -> tuple[Consolidation, list[Outcome]]:
+        """Turn the captures into proposals and approve all; `on_done` is called with the number approved so far.
+
+        Without `by_hand` nothing is approved, and what policy promoted is all there is.
+        """
         found = self.fabric.consolidate(TENANT)
         outcomes: list[Outcome] = []
-        for first in range(0, len(found.proposals), APPROVED_AT_ONCE):
+        for first in range(0, len(found.proposals) if by_hand else 0, APPROVED_AT_ONCE):
             some = found.proposals[first : first + APPROVED_AT_ONCE]
             # Recall is measured here, so everything is approved.
             acknowledge = dict.fromkeys(some, "evaluation")

@@ -17,7 +17,7 @@ from muniment.access.store import unauthenticated
 from muniment.errors import InvalidInput, MunimentError
 from muniment.http.jwks import ALGORITHMS, IssuerKeys, read_key_file, usable_keys
 from muniment.model.api_key import CLEARANCE, Credential
-from muniment.model.context import BUILTIN_ROLES, Principal, Role
+from muniment.model.context import BUILTIN_ROLES, OF_ONE_USER, Principal, Role
 from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
 from muniment.outbound import is_private_host, is_secure, parse
@@ -180,8 +180,9 @@ class TokenVerifier:
         if kind == "end_user":
             bound = settings.principal_claim
         if kind == "agent" or bound is not None:
-            # As with keys: an agent, and a token that is bound to one user, has no other built-in role.
-            roles -= BUILTIN_ROLES - {"agent"}
+            # As with keys: an agent, and a token that is bound to one user, has no other built-in role; the end user
+            # themselves may be a subject too (SUB-1).
+            roles -= BUILTIN_ROLES - (OF_ONE_USER if kind == "end_user" else {"agent"})
         clearance = claims.texts(settings.clearance_claim)
         packs = claims.texts(settings.packs_claim)
         try:

@@ -68,19 +68,28 @@ def query_words(query: str) -> list[Word]:
 
 @dataclass(frozen=True)
 class Index:
-    """The index entry of a memory: how often it has each term, and how many words."""
+    """The index entry of a memory: how often it has each term (negative: how often beside it), and how many words."""
 
     terms: dict[str, int]
     words: int
 
 
-def index_of(text: str, observed_at: datetime) -> Index:
-    """Count the terms of a text and of the date it was observed, so that "in May" finds what was seen in May."""
+def index_of(text: str, observed_at: datetime, speaker: str = "", context: str = "") -> Index:
+    """Count the terms of a text and of the date it was observed, so that "in May" finds what was seen in May.
+
+    The name of who said it counts like its words. A term that only its `context` has, the other sentences of its
+    message, counts half: it stands with a negative number, minus how often it occurs there (CAN-11).
+    """
     counted = Counter([term for _, term in words_of(text)])
     words = min(sum(counted.values()), 2**15 - 1)
     counted.update(_date_terms(observed_at.day, observed_at.month, observed_at.year))
+    counted.update(term for _, term in words_of(speaker))
     terms = {term: min(times, _MOST_OCCURRENCES) for term, times in counted.items()}
-    return Index(terms, max(words, *terms.values()))
+    beside = Counter(term for _, term in words_of(context) if term not in terms) if context else Counter[str]()
+    return Index(
+        {**terms, **{term: -min(times, _MOST_OCCURRENCES) for term, times in beside.items()}},
+        max(words, *terms.values()),
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_origin
 from pydantic import BaseModel, Field, create_model
 
 from muniment.capture.rules import CaptureFields, ProposeFields
-from muniment.model.fields import Artifact, Instant
+from muniment.model.fields import Artifact, Instant, Text
 from muniment.model.inputs import CompileInput, ExplainInput, RecallInput
 
 # Corrections are a person's to write.
@@ -29,7 +29,9 @@ def _arguments(verb: str, taken: type[BaseModel], described: dict[str, str], **t
         may_be_null = one.annotation is not Any and get_origin(one.annotation) is not tuple
         default = None if may_be_null else one.default
         fields[name] = (kind | None if may_be_null else kind, Field(default=default, description=description))
-    return create_model(f"{verb.title()}Arguments", __base__=Artifact, __doc__=f"What `{verb}` takes.", **fields)
+    return create_model(
+        f"{verb.title().replace('_', '')}Arguments", __base__=Artifact, __doc__=f"What `{verb}` takes.", **fields
+    )
 
 
 _CIRCUMSTANCES = {
@@ -56,6 +58,7 @@ _NARROWED = {
     "classes": "Only of these classes.",
     "tiers": "Only of these tiers.",
     "as_of": "What was known at that past moment, in ISO 8601 with its zone; by default now.",
+    "valid_at": "Only what holds in the world at that time, in ISO 8601 with its zone; by default now, or as_of.",
 }
 
 CaptureArguments = _arguments(
@@ -106,8 +109,28 @@ ExplainArguments = _arguments(
         "memory_id": "The memory (pm_...), as a recall or a compile named it.",
         "recall_id": "Why it was or was not in that recall of yours (rcl_...). Not together with as_of.",
         "as_of": "Whether it could be seen at that past moment, in ISO 8601 with its zone.",
+        "valid_at": "Whether it holds in the world at that time, in ISO 8601 with its zone; by default at that moment.",
     },
     as_of=Instant,
+)
+MyMemoryArguments = _arguments(
+    "my_memory",
+    RecallInput,
+    {
+        "query": "What the person asks about, in plain words; without it, the most important memories come first.",
+        "limit": "The maximum number of records; the tenant's pack may set a lower limit.",
+    },
+)
+AskArguments = _arguments(
+    "ask_to_remember",
+    ProposeFields,
+    {
+        "text": "What shall be remembered about the person, as one sentence, as they said it.",
+        "classification": _CIRCUMSTANCES["classification"],
+        "evidence_refs": _CIRCUMSTANCES["evidence_refs"],
+        "idempotency_key": _CIRCUMSTANCES["idempotency_key"],
+    },
+    text=Text,
 )
 
 

@@ -13,3 +13,11 @@ class ToolContext:
 
     fabric: AsyncFabric | AsyncClient
     run: RunContext
+    # The address of the server, if there is one: its console is where a person signs in.
+    server: str | None = None
+
+    def page_of_person(self, proposal_id: str | None = None) -> str | None:
+        """Return the address where the run's user sees what is held about them; it asks them to sign in (SUB-5)."""
+        if self.server is None:
+            return None
+        return f"{self.server.rstrip('/')}/console/me" + (f"?proposal={proposal_id}" if proposal_id is not None else "")

@@ -69,7 +69,7 @@ class McpOverHttp:
 
     def _who(self, context: Context) -> ToolContext:
         request = cast("Request", context.request)
-        return ToolContext(self._fabric, cast("RunContext", request.scope["state"]["run"]))
+        return ToolContext(self._fabric, cast("RunContext", request.scope["state"]["run"]), str(request.base_url))
 
 
 def _from_no_page(origin: str | None) -> None:

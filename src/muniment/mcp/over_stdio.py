@@ -18,14 +18,17 @@ _STDIN = 0
 _AT_ONCE = 64 * 1024
 
 
-async def serve(fabric: AsyncFabric | AsyncClient, run: RunContext) -> None:
-    """Answer what comes on stdin, on stdout, until stdin ends. Whatever else is printed meanwhile goes to stderr."""
-    context = ToolContext(fabric, run)
-    server = make_server(lambda _context: context)
+async def serve(fabric: AsyncFabric | AsyncClient, run: RunContext, server: str | None = None) -> None:
+    """Answer what comes on stdin, on stdout, until stdin ends. Whatever else is printed meanwhile goes to stderr.
+
+    `server` is the address of the server that the client asks.
+    """
+    context = ToolContext(fabric, run, server)
+    tools = make_server(lambda _context: context)
     # The library reads stdin in a thread that cannot be cancelled: the process would not end.
     lines = cast("anyio.AsyncFile[str]", _lines())
     async with stdio_server(stdin=lines) as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        await tools.run(incoming, outgoing, tools.create_initialization_options())
 
 
 async def _lines() -> AsyncIterator[str]:

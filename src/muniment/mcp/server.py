@@ -15,7 +15,7 @@ from muniment import __version__
 from muniment.errors import MunimentError, StorageError, StorageUnavailable
 from muniment.mcp import resources
 from muniment.mcp.caller import ToolContext
-from muniment.mcp.tools import INSTRUCTIONS, TOOLS
+from muniment.mcp.tools import INSTRUCTIONS, TOOLS, Tool
 from muniment.tracing import span
 
 log = logging.getLogger("muniment.mcp")
@@ -29,16 +29,20 @@ Who = Callable[[Context], ToolContext]
 def make_server(who: Who) -> Server[Any]:
     """Make a server of the tools and the resources."""
 
-    async def list_tools(_context: Context, _page: Page) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=list(_tools()))
+    async def list_tools(context: Context, _page: Page) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[one for one in _tools() if _is_for(who(context), TOOLS[one.name])])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = TOOLS.get(params.name)
-        if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no such tool; there are {', '.join(TOOLS)}")
         try:
+            caller = who(context)
+            tools = {name: tool for name, tool in TOOLS.items() if _is_for(caller, tool)}
+            tool = tools.get(params.name)
+            if tool is None:
+                raise MCPError(types.INVALID_PARAMS, f"there is no such tool; there are {', '.join(tools)}")
             with span("mcp.tool", tool=tool.name):
-                return await tool.called(who(context), params.arguments or {})
+                return await tool.called(caller, params.arguments or {})
+        except MCPError:
+            raise
         except Exception as error:
             return _failed(_problem(error))
 
@@ -79,6 +83,11 @@ def make_server(who: Who) -> Server[Any]:
     # Its own spans would carry words of the caller's; ours are of names and counts.
     server.middleware.clear()
     return server
+
+
+def _is_for(caller: ToolContext, tool: Tool) -> bool:
+    """Whether the caller has that tool: some need a user whom the run acts for."""
+    return not tool.for_user or caller.run.user_id is not None
 
 
 @cache

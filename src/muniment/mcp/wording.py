@@ -4,6 +4,7 @@ What memories say goes through the compiler, which keeps it in its block: a memo
 """
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from muniment.language.embedding.tokenizers import tokenizer
 from muniment.mcp.resources import MEMORY
@@ -14,6 +15,9 @@ from muniment.model.explanation import Explanation
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.recall.compiling import compile_memory
+
+if TYPE_CHECKING:
+    from muniment.mcp.tools import Asked, HeldMemory
 
 # About 32,000 characters; what has no room in the words is still in the data.
 _WORDS = 8_000
@@ -92,6 +96,26 @@ def _details(why: Explanation) -> Iterator[str]:
         yield f"It was retracted: {why.retraction_reason}."
     if why.superseded_by is not None:
         yield f"{why.superseded_by} replaced it."
+
+
+def held(shown: "HeldMemory") -> str:
+    """What is known, and where the person sees all of it."""
+    return _joined(
+        recalled(shown.known), _where(shown.address, "The person sees all that is held about them, and decides")
+    )
+
+
+def asked(question: "Asked") -> str:
+    """That it waits for the person, or what refused it."""
+    if question.refusal is not None:
+        why = f"Refused by the gate {question.refusal.gate}: {question.refusal.reason}. It is not remembered."
+        return _joined(why, _where(question.address, "If it needs the person's consent, they give it"), apart=" ")
+    waits = f"It waits as {question.proposal_id} until the person confirms it; it is not remembered before."
+    return _joined(waits, _where(question.address, "The person confirms or declines it"), apart=" ")
+
+
+def _where(address: str | None, what: str) -> str:
+    return f"{what} at {address}, where they sign in." if address is not None else f"{what} with: muniment me."
 
 
 def _labels(manifest: Manifest) -> str:

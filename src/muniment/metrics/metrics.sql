@@ -135,17 +135,22 @@ ORDER BY seq DESC, capture_id DESC LIMIT :count
 
 -- name: compiles
 -- The latest compiled prompts of the window, each with its recall.
-SELECT k.compile_id, k.at, k.token_budget, k.tokens, k.tokenizer, r.recall_id, r.seq, r.user_id, r.pack, r.request, r.holder, r.query
+SELECT k.compile_id, k.at, k.token_budget, k.tokens, k.tokenizer, k.format, r.recall_id, r.seq, r.user_id, r.pack, r.request, r.holder,
+  r.query, ARRAY(SELECT m.capture_id FROM memories m WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (k.memory_ids)) AS rests_on
 FROM compiles k JOIN recalls r ON r.tenant_id = :tenant_id AND r.recall_id = k.recall_id
 WHERE k.tenant_id = :tenant_id AND k.compile_id >= :first_compile AND k.at > :since AND k.at <= :until
 ORDER BY k.at DESC, k.compile_id DESC LIMIT :count
 
 -- name: said_before
--- What could have been in a prompt instead: captures for that user or for nobody, the latest first; sealed.
-SELECT capture_id, seq, captured_at, observed_at, source, intent_id, holder, content FROM captures
-WHERE tenant_id = :tenant_id AND seq <= :seq AND captured_at > :after AND captured_at <= :at
-  AND (user_id IS NULL OR user_id = :user_id) AND classification = ANY (:labels) AND content <> ''
-ORDER BY seq DESC, capture_id DESC LIMIT :count
+-- What could have been in a prompt instead: captures for that user or for nobody, the latest first, and those that the memory in the
+-- prompt rests on, however old they are; sealed.
+SELECT capture_id, seq, captured_at, observed_at, source, kind, author, intent_id, holder, content FROM captures
+WHERE tenant_id = :tenant_id AND content <> '' AND capture_id = ANY (ARRAY(
+  SELECT c.capture_id FROM captures c
+  WHERE c.tenant_id = :tenant_id AND c.seq <= :seq AND c.captured_at > :after AND c.captured_at <= :at
+    AND (c.user_id IS NULL OR c.user_id = :user_id) AND c.classification = ANY (:labels) AND c.content <> ''
+  ORDER BY c.seq DESC, c.capture_id DESC LIMIT :count) || :rests_on::text[])
+ORDER BY seq DESC, capture_id DESC
 
 -- name: without_consent
 -- Sensitive memories of the window without a consent of their subject when they were promoted.
@@ -257,7 +262,7 @@ SELECT p.class, count(*) FILTER (WHERE w.seq IS NULL AND v.action = 'duplicate')
   count(*) FILTER (WHERE w.seq > :first_seq OR (w.seq IS NULL AND v.action IN ('reject', 'edit'))) AS refuted,
   count(*) FILTER (WHERE w.seq IS NULL AND f.proposal_id IS NULL) AS waiting
 FROM proposals p
-LEFT JOIN retractions w ON w.tenant_id = :tenant_id AND w.memory_id = p.audits AND w.reason = 'wrong' AND w.seq <= :last_seq
+LEFT JOIN retractions w ON w.tenant_id = :tenant_id AND w.memory_id = p.audits AND w.reason IN ('wrong', 'undone') AND w.seq <= :last_seq
 LEFT JOIN verdicts f ON f.tenant_id = :tenant_id AND f.proposal_id = p.proposal_id AND f.seq <= :last_seq
   AND f.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
 LEFT JOIN verdicts v ON v.tenant_id = :tenant_id AND v.verdict_id = f.verdict_id AND v.by_kind = 'operator' AND v.seq > :first_seq

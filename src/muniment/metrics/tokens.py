@@ -1,8 +1,12 @@
-"""What compiled memory saves: its tokens, compared with those of raw captures put into the prompt instead (MET-3)."""
+"""What compiled memory saves: its tokens, compared with those of raw captures put into the prompt instead (MET-3).
 
-from collections.abc import Mapping, Sequence
+Both are written alike: with the frame that marks them as data, and each with its provenance. Among the captures are
+those that the memory in the prompt rests on: what the prompt knows from long ago is not held against it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -24,11 +28,15 @@ from muniment.language.embedding.tokenizers import (
 from muniment.language.instructions import visible_text
 from muniment.language.words import Word, index_of, query_words
 from muniment.metrics.window import Rows, Window, pack_of
+from muniment.model.compiled import Format
 from muniment.model.metrics import TokenMetrics
 from muniment.pack import Pack
 from muniment.packs.store import Packs
 from muniment.recall import rules
+from muniment.recall.compiling.blocks import Fact, minute_text
 from muniment.recall.compiling.budget import LEAST_SHOWN
+from muniment.recall.compiling.formats import find_layout
+from muniment.recall.compiling.neutral import visible, visible_name
 from muniment.recall.rules import Postings, Seen, intents_seen_by
 
 # The latest prompts that are examined, and for each the latest captures that could have been in it.
@@ -45,19 +53,22 @@ class RankedCapture:
     captured_at: datetime
     observed_at: datetime
     source: str
+    kind: str
+    author: str
     intent_id: str | None
     text: str
     evidence: int
 
 
 class Prompt(NamedTuple):
-    """A compiled prompt: its query and intent, its time, budget and tokens."""
+    """A compiled prompt: its query and intent, its time, budget, tokens and format."""
 
     query: str | None
     intent_id: str | None
     at: datetime
     budget: int
     tokens: int
+    format: Format = "markdown"
 
 
 def statements(window: Window) -> list[NamedStatement]:
@@ -92,17 +103,34 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, found: Rows) -> T
 
 
 def tokens_filled(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack, counted: Tokenizer) -> int:
-    """The tokens of captures put into the prompt's budget, the best first; the last is cut to the room left."""
-    left = prompt.budget
-    for one in ranked(prompt, captures, pack):
-        text = f"\n{one.text}"
-        size = counted.count(text)
+    """The tokens of captures put into the prompt's budget as memory would be, the best first, the last one cut."""
+    layout = find_layout(prompt.format)
+    frame = counted.count(layout.text(()))
+    left = prompt.budget - frame
+    for number, one in enumerate(ranked(prompt, captures, pack), 1):
+        fact = Fact(f"m{number}", visible(one.text), tuple(_provenance_fields(one, pack)))
+        size, bare = (
+            counted.count(layout.separator + layout.block((shown,), conflict=False))
+            for shown in (fact, replace(fact, text=""))
+        )
         if size > left:
             # As a compiled prompt does: too few words of a text are left out.
-            left -= counted.count(counted.cut(text, left)) if left >= LEAST_SHOWN else 0
+            left -= left if left - bare >= LEAST_SHOWN else 0
             break
         left -= size
-    return prompt.budget - left
+    used = prompt.budget - left
+    return used if used > frame else 0
+
+
+def _provenance_fields(one: RankedCapture, pack: Pack) -> Iterator[tuple[str, str]]:
+    """What a prompt would say of a capture, as it does of a memory."""
+    claimed = pack.memory_layer.promotion_thresholds.statement_confidence
+    yield "class", "statement"
+    yield "confidence", f"{getattr(claimed, one.source):.2f}"
+    yield "source", one.source
+    yield "kind", one.kind
+    yield "observed", minute_text(one.observed_at)
+    yield "author", visible_name(one.author)
 
 
 def ranked(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack) -> list[RankedCapture]:
@@ -188,6 +216,7 @@ def _captures_before(row: Row) -> dict[str, Any]:
         "after": row["at"] - BACK,
         "user_id": row["user_id"],
         "labels": row["request"]["classification_allowed"],
+        "rests_on": row["rests_on"],
         "count": CAPTURES,
     }
 
@@ -199,7 +228,7 @@ def _prompt(row: Row, keys: Mapping[str, Any]) -> Prompt | None:
             query = keys[row["holder"]].open("recalls.query", row["recall_id"], row["query"]).decode()
         except (SealBroken, KeyError, TypeError):
             return None
-    return Prompt(query, row["request"]["intent_id"], row["at"], row["token_budget"], row["tokens"])
+    return Prompt(query, row["request"]["intent_id"], row["at"], row["token_budget"], row["tokens"], row["format"])
 
 
 def _ranked_capture(row: Row, keys: Mapping[str, Any]) -> RankedCapture | None:
@@ -210,7 +239,7 @@ def _ranked_capture(row: Row, keys: Mapping[str, Any]) -> RankedCapture | None:
     parts: list[str | None] = [content.get("text"), _fact_text(content.get("fact") or {})]
     if content.get("payload") is not None:
         parts.append(to_json(content["payload"]).decode())
-    columns = ("capture_id", "seq", "captured_at", "observed_at", "source", "intent_id")
+    columns = ("capture_id", "seq", "captured_at", "observed_at", "source", "kind", "author", "intent_id")
     text, evidence = "\n".join(part for part in parts if part), len(content.get("evidence_refs", ()))
     return RankedCapture(**{name: row[name] for name in columns}, text=text, evidence=evidence)
 

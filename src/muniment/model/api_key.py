@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from muniment.model.context import BUILTIN_ROLES, Principal, PrincipalId
+from muniment.model.context import BUILTIN_ROLES, OF_ONE_USER, Principal, PrincipalId
 from muniment.model.fields import Artifact, Instant, Label, Name, Note, OpenName, RoleName, Source, field_error
 from muniment.model.speakers import SpeaksFor
 
@@ -49,9 +49,13 @@ class ApiKeyInput(Artifact):
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
         built_in = self.roles & BUILTIN_ROLES
-        if self.kind in ("agent", "end_user") and built_in != {"agent"}:
-            raise field_error("roles", f"an {self.kind} has the role agent and no other built-in one")
-        if self.user_id is not None and built_in != {"agent"}:
+        if self.kind == "agent" and built_in != {"agent"}:
+            raise field_error("roles", "an agent has the role agent and no other built-in one")
+        if self.kind == "end_user" and not (built_in and built_in <= OF_ONE_USER):
+            raise field_error("roles", "an end_user has the role agent, the role subject, or both, and no other one")
+        if self.kind != "end_user" and "subject" in built_in:
+            raise field_error("roles", "the role subject is for the key of an end_user")
+        if self.user_id is not None and not (built_in and built_in <= OF_ONE_USER):
             raise field_error("user_id", "a key for one end user has the role agent and no other built-in one")
         if self.kind == "end_user" and self.user_id != self.principal_id:
             raise field_error("user_id", "the key of an end user is only for that user: expected its principal_id")
@@ -115,8 +119,10 @@ class Credential(Artifact):
 
     @model_validator(mode="after")
     def _keeps_to_its_user(self) -> Self:
-        roles = self.principal.roles
-        if self.user_id is not None and (roles & BUILTIN_ROLES != {"agent"}):
+        built_in = self.principal.roles & BUILTIN_ROLES
+        if "subject" in built_in and self.principal.kind != "end_user":
+            raise field_error("roles", "the role subject is for the credential of an end_user")
+        if self.user_id is not None and not (built_in and built_in <= OF_ONE_USER):
             raise field_error("user_id", "a credential for one end user has the role agent and no other built-in one")
         if self.principal.kind == "end_user" and self.user_id != self.principal.id:
             raise field_error("user_id", "the credential of an end user is only for that user")

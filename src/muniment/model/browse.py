@@ -34,6 +34,8 @@ class MemorySummary(Artifact):
     approver: str
     promoted_at: datetime
     expires_at: datetime | None = None
+    valid_from: datetime | None = Field(default=None, description="from when it holds in the world (REC-14)")
+    valid_until: datetime | None = Field(default=None, description="until when it holds in the world")
     ended_at: datetime | None = Field(default=None, description="when it was retracted, or else expired")
     reason: RetractionReason | None = Field(default=None, description="why it was retracted")
     superseded_by: str | None = None

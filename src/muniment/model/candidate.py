@@ -12,7 +12,7 @@ GateName = Literal[
 ]
 
 
-Flag = Literal["user_correction", "compliance_flag", "near_threshold"]
+Flag = Literal["user_correction", "compliance_flag", "near_threshold", "user_asked"]
 
 
 class Scope(Artifact):
@@ -37,7 +37,21 @@ class Passed(Artifact):
     detail: str = ""
 
 
-class StoredFact(Artifact):
+class Utterance(Artifact):
+    """How a fact was said in a message; sealed with the fact, and left out of every comparison (CAN-11)."""
+
+    speaker: str | None = Field(default=None, description="who said it, by the name in the message, else the user's id")
+    said_at: datetime | None = Field(default=None, description="when it was said")
+    dates: dict[str, str] = Field(
+        default_factory=dict, description="the calendar dates that its relative dates mean, such as `last Friday`"
+    )
+    follows: str | None = Field(default=None, description="the capture before its own in the session")
+    predicate_name: str | None = Field(
+        default=None, description="the predicate in words, where `predicate` is a keyed hash of words of the message"
+    )
+
+
+class StoredFact(Utterance):
     """What a candidate, or the memory it became, says."""
 
     write_class: WriteClass
@@ -46,6 +60,7 @@ class StoredFact(Artifact):
     value: Any = None
     text: str
     evidence_refs: tuple[str, ...] = ()
+    context: str = Field(default="", description="the other sentences of its message; they count for ranking only")
     valid_from: datetime | None = Field(default=None, description="from when it holds in the world (REC-14)")
     valid_until: datetime | None = Field(default=None, description="until when it holds in the world")
 

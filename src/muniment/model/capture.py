@@ -238,6 +238,8 @@ def _limit(field: str, size: int, limit: int) -> None:
 
 CaptureState = Literal["waiting", "processed", "refused", "parked", "erased", "archived"]
 RerunReason = Literal["consent_changed", "extractor_changed", "pack_changed", "requested"]
+# Why a capture was consolidated again: somebody's reason, or a language model answered late.
+ConsolidationReason = RerunReason | Literal["late_answer"]
 
 
 class _State(Artifact):
@@ -289,7 +291,7 @@ class ConsolidationEntry(Artifact):
     at: datetime
     by: str | None = None
     ordered_at: datetime | None = None
-    reason: RerunReason | None = None
+    reason: ConsolidationReason | None = None
 
 
 class CaptureHistory(Artifact):

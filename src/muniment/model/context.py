@@ -24,8 +24,10 @@ from muniment.model.names import check_name, same_person
 from muniment.model.speakers import SpeaksFor
 
 # The roles that verbs require. A pack may declare others, which limit what a run may see.
-Role = Literal["agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"]
+Role = Literal["agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin", "subject"]
 BUILTIN_ROLES: frozenset[str] = frozenset(get_args(Role))
+# The roles that a credential for one end user may have, and no other built-in ones.
+OF_ONE_USER: frozenset[str] = frozenset({"agent", "subject"})
 # Over HTTP a run that is not in a body is in this header, of at most so many characters.
 RUN_HEADER = "Muniment-Run"
 RUN_LIMIT = 8192

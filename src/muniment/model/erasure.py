@@ -1,11 +1,11 @@
-"""Erasure: the request, the receipt for what was erased, and the search of texts for a name (ERA-5)."""
+"""Erasure: the request, the receipt, what erasing one fact takes with it (ERA-8), and the search for a name (ERA-5)."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from muniment.model.fields import Artifact, Ceid, Name, clean_text, field_error
+from muniment.model.fields import Artifact, Ceid, Name, OpenName, WriteClass, clean_text, field_error
 
 
 class ErasureInput(Artifact):
@@ -26,6 +26,10 @@ class Erasure(Artifact):
 
     erasure_id: str
     tenant_id: str
+    fact_id: str | None = Field(default=None, description="of one fact: the memory or the proposal that was named")
+    facts: tuple[str, ...] = Field(default=(), description="of one fact: its candidates")
+    captures: tuple[str, ...] = Field(default=(), description="of one fact: the captures that went with it")
+    requested_by: str | None = Field(default=None, description="on whose request")
     subject: str | None = None
     aliases: tuple[str, ...] = Field(default=(), description="the same subject under its other namespaces")
     user_id: str | None = None
@@ -43,6 +47,53 @@ class Erasure(Artifact):
     rows: dict[str, int] = Field(
         default_factory=dict, description="how many other rows were blanked or removed, by kind"
     )
+
+
+# What becomes of a capture on which other facts rest too.
+SharedCaptures = Literal["keep", "erase"]
+
+
+class FactErasureInput(Artifact):
+    """Which fact to erase, and what becomes of a capture on which other facts rest too."""
+
+    fact_id: Name = Field(description="its memory (pm_...) or its proposal (mwp_...)")
+    capture: SharedCaptures | None = Field(
+        None,
+        description="`keep`: the captures that it shares stay; `erase`: they go, with all that rests on them. Required "
+        "where it shares one",
+    )
+    requested_by: OpenName | None = Field(None, description="on whose request, if not the officer's own")
+
+
+class FactAtStake(Artifact):
+    """A fact that an erasure would take: its text as a reviewer sees it, and what was made of it."""
+
+    candidate_id: str
+    capture_id: str
+    proposal_id: str | None = None
+    memory_id: str | None = None
+    write_class: WriteClass
+    text: str = Field(description="empty if it cannot be decrypted")
+
+
+class SharedCapture(Artifact):
+    """A capture on which other facts rest too; those would go with it."""
+
+    capture_id: str
+    unread: bool = Field(description="it is not read yet: what else it holds is not known")
+    facts: tuple[FactAtStake, ...]
+
+
+class FactErasure(Artifact):
+    """What erasing one fact takes: the fact under all its proposals, and the captures on which nothing else rests.
+
+    `shared` are the captures for which whoever erases decides.
+    """
+
+    fact_id: str
+    facts: tuple[FactAtStake, ...]
+    captures: tuple[str, ...]
+    shared: tuple[SharedCapture, ...] = ()
 
 
 Place = Literal["memory", "candidate", "capture", "archived", "note", "recall", "consent"]

@@ -14,8 +14,9 @@ EventType = Literal[
     "memory.contradiction", "memory.contradiction_resolved", "memory.correction", "memory.consent_granted",
     "memory.consent_revoked", "memory.consent_expired", "memory.erased", "memory.expiring", "memory.expired",
     "memory.parked", "memory.sla_breached", "memory.budget_exceeded", "memory.auto_promotion_suspended",
-    "memory.note", "memory.pack_registered", "memory.pack_activated", "memory.pack_retired",
-    "memory.key_rotated", "memory.clock_reset", "memory.api_key_created", "memory.api_key_revoked",
+    "memory.note", "memory.session_ended", "memory.pack_registered", "memory.pack_activated", "memory.pack_retired",
+    "memory.confirmed", "memory.consent_requested", "memory.exported", "memory.key_rotated", "memory.clock_reset",
+    "memory.api_key_created", "memory.api_key_revoked",
     "memory.security",
 ]  # fmt: skip
 

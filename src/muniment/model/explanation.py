@@ -9,11 +9,11 @@ from muniment.model.fields import Artifact
 from muniment.model.promoted import Ending
 
 FilterName = Literal[
-    "user", "session", "workflow", "intent", "classification", "qualifiers", "consent", "content", "promoted",
-    "retracted", "expired", "freshness",
+    "user", "session", "session_end", "workflow", "intent", "classification", "qualifiers", "consent", "content",
+    "promoted", "retracted", "expired", "freshness", "validity",
 ]  # fmt: skip
-Visibility = Literal["visible", "hidden", "not_yet_promoted", "expired", "retracted", "tombstoned"]
-Missed = Literal["narrowed", "cut"]
+Visibility = Literal["visible", "hidden", "not_yet_promoted", "expired", "not_valid", "retracted", "tombstoned"]
+Missed = Literal["narrowed", "cut", "irrelevant"]
 Why = Literal["consent", "erased", "clearance", "moved", "query_erased", "embedder"]
 
 
@@ -33,7 +33,13 @@ class _Visibility(Artifact):
     seq: int | None = Field(default=None, description="the tenant's sequence number at that time; none for now")
     recall_id: str | None = None
     returned: bool | None = Field(default=None, description="whether that recall returned it")
-    missed: Missed | None = Field(default=None, description="why a visible one was not returned")
+    missed: Missed | None = Field(
+        default=None,
+        description="why a visible one was not returned: not asked for, cut by the limit, below the relevance floor",
+    )
+    relevance: float | None = Field(default=None, description="of an irrelevant one: how near it is to the query")
+    relevance_floor: float | None = Field(default=None, description="and the least that the recall returned")
+    valid_at: datetime | None = Field(default=None, description="when it had to hold in the world (REC-14)")
     prompts: tuple[str, ...] = Field(default=(), description="the compiled prompts of that recall that it was in")
     pack: str | None = None
     filters: tuple[FilterVerdict, ...] = ()

@@ -21,7 +21,19 @@ from pydantic_core import CoreSchema, core_schema
 from muniment.errors import InvalidInput, TooLarge
 from muniment.model.compiled import Format
 from muniment.model.context import RunContext
-from muniment.model.fields import Artifact, AsOf, Ceid, Name, Query, TenantId, Tier, WriteClass, field_error, invalid
+from muniment.model.fields import (
+    Artifact,
+    AsOf,
+    Ceid,
+    Instant,
+    Name,
+    Query,
+    TenantId,
+    Tier,
+    WriteClass,
+    field_error,
+    invalid,
+)
 
 # The most entries that a page can have.
 PAGE = 1000
@@ -133,6 +145,9 @@ class RecallFields(VerbInput):
         0, description="also about entities up to this many steps away in the entity graph"
     )
     as_of: AsOf | None = Field(None, description="what was known at that past moment, or at that sequence number")
+    valid_at: Instant | None = Field(
+        None, description="only what holds in the world at that time; by default now, with `as_of` at its moment"
+    )
 
     @model_validator(mode="after")
     def _hops_begin_somewhere(self) -> Self:
@@ -178,10 +193,11 @@ class ExplainInput(VerbInput):
     memory_id: Name
     recall_id: Name | None = None
     as_of: AsOf | None = None
+    valid_at: Instant | None = Field(None, description="whether it holds in the world at that time; by default then")
     run: OtherRun | None = Field(None, description="an agent's own run; else the run that is asked about")
 
     @model_validator(mode="after")
     def _one_moment(self) -> Self:
-        if self.recall_id is not None and (self.as_of is not None or self.run is not None):
-            raise field_error("recall_id", "a recall has its own time and its own run; leave out as_of and run")
+        if self.recall_id is not None and any(one is not None for one in (self.as_of, self.valid_at, self.run)):
+            raise field_error("recall_id", "a recall has its own times and run; leave out as_of, valid_at and run")
         return self

@@ -9,7 +9,11 @@ from pydantic import Field
 from muniment.model.candidate import Scope, StoredFact
 from muniment.model.fields import Artifact, CaptureKind, Source, Tier
 
-RetractionReason = Literal["superseded", "corrected", "wrong", "consent_revoked", "erased", "deprecated"]
+RetractionReason = Literal[
+    "superseded", "corrected", "wrong", "consent_revoked", "erased", "deprecated", "undone", "forgotten"
+]
+# Those that whoever retracts a memory may state; the others are recorded by what has them (PRO-8, SUB-3).
+StatedReason = Literal["superseded", "corrected", "wrong", "consent_revoked", "erased", "deprecated"]
 
 
 class Ending(Artifact):
@@ -88,6 +92,34 @@ class Retraction(Artifact):
     retracted_by: str
     reason: RetractionReason
     superseded_by: str | None = None
+
+
+class NotRestored(Artifact):
+    """A memory that an undo did not restore at once: why, and the proposal in which a person decides on it, if any."""
+
+    memory_id: str
+    reason: str
+    proposal_id: str | None = None
+
+
+class Undone(Artifact):
+    """What an undo did: the retraction, the memories that came back, and those that did not (PRO-8)."""
+
+    retraction: Retraction
+    restored: dict[str, str] = Field(
+        default_factory=dict, description="each memory that it had superseded, with the new record of it"
+    )
+    not_restored: tuple[NotRestored, ...] = ()
+
+
+class SessionEnd(Artifact):
+    """The end of a session: its working memories are no longer recalled (TIR-6)."""
+
+    session_id: str
+    user_id: str | None = None
+    seq: int
+    ended_at: datetime
+    ended_by: str
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,15 @@ from muniment.model.fields import (
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
 Action = Literal[
     "approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release",
-    "lift", "resolve",
+    "lift", "resolve", "undo",
 ]  # fmt: skip
+# What a proposal asks for: to promote its candidate, or that a memory is retracted or corrected (CAN-12).
+ProposalAction = Literal["promote", "retract", "correct"]
 ConsentCheck = Literal["passed", "not_required"]
 HumanReason = Literal[
     "approval_mode", "operator_source", "user_correction", "third_party", "compliance_flag", "sensitive",
     "durable", "low_trust", "low_confidence", "contradiction", "budget", "audit_sample", "returned", "suspended",
-    "near_threshold",
+    "near_threshold", "user_asked",
 ]  # fmt: skip
 
 # The status after a verdict; verdicts that are not listed leave the status as it is.
@@ -47,6 +49,10 @@ STATUS_AFTER: dict[Action, Status] = {
 # Proposals that are approved in one transaction: others of the tenant wait no longer than that.
 APPROVED_AT_ONCE = 200
 FINAL: frozenset[Action] = frozenset({"approve", "edit", "reject", "block", "duplicate", "withdraw"})
+
+
+# The most memories that a request to forget or to correct may mean.
+MOST_TARGETS = 5
 
 
 class ContradictionCheck(Artifact):
@@ -83,7 +89,9 @@ class Verdict(Artifact):
     tier: Tier | None = None
     priority: float | None = None
     assignee: str | None = None
-    memory_id: str | None = Field(default=None, description="the memory it repeats, for action `duplicate`")
+    memory_id: str | None = Field(
+        default=None, description="the memory it repeats, for action `duplicate`; or that was undone, for `undo`"
+    )
 
 
 class Proposal(Artifact):
@@ -109,7 +117,26 @@ class Proposal(Artifact):
     )
     auto_promote_eligible: bool
     human_reasons: tuple[HumanReason, ...] = ()
+    action: ProposalAction = Field(
+        default="promote",
+        description="what it asks for: to promote its fact, or that one of `targets` is retracted or corrected",
+    )
+    targets: tuple[str, ...] = Field(
+        default=(), description="live memories that a request to forget or correct may mean, the nearest first (CAN-12)"
+    )
     sensitive: bool
+    count: int = Field(
+        default=1,
+        ge=1,
+        description="how many open proposals say the same in the same scope, this one included: they are one item, "
+        "decided together (REV-11)",
+    )
+    same: tuple[str, ...] = Field(
+        default=(), description="the other open proposals of the item, in the order they came; the first 20"
+    )
+    opposites: tuple[str, ...] = Field(
+        default=(), description="open proposals of the same subject that contradict it (REV-12)"
+    )
     enqueued_at: datetime
     due_at: datetime
     status: Status
@@ -125,6 +152,9 @@ class Proposal(Artifact):
     audits: str | None = Field(
         default=None,
         description="the memory, promoted without a person, that this sample asks a reviewer to check (JOB-6)",
+    )
+    restores: str | None = Field(
+        default=None, description="the memory that comes back because the one that superseded it was undone (PRO-8)"
     )
 
 
@@ -142,12 +172,13 @@ class Submission(Artifact):
     @classmethod
     def of(cls, proposal: Proposal) -> "Submission":
         """The proposal as its proposer sees it; verdicts by policy are not shown."""
-        decided = any(verdict.by_kind == "operator" for verdict in proposal.verdicts)
+        decided = any(verdict.by_kind != "system" for verdict in proposal.verdicts)
         return cls(
             proposal_id=proposal.proposal_id,
             capture_id=proposal.candidate.capture_id,
             write_class=proposal.write_class,
-            status=proposal.status if decided else "pending",
+            # That others said the same is not the proposer's to know: a person approved what it says.
+            status="pending" if not decided else "promoted" if proposal.status == "duplicate" else proposal.status,
         )
 
 

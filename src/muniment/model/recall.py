@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from muniment.model.candidate import Scope
+from muniment.model.candidate import Scope, Utterance
 from muniment.model.explanation import FilterName, Visibility
 from muniment.model.fields import Artifact, CaptureKind, Source, Tier, WriteClass
 
@@ -36,7 +36,7 @@ class Provenance(Artifact):
     confidence: float
 
 
-class Record(Artifact):
+class Record(Utterance):
     """A recalled memory."""
 
     id: str
@@ -86,6 +86,7 @@ class _Recorded(Artifact):
     at: datetime
     seq: int
     as_of: datetime | None = Field(default=None, description="the requested point in time, if not now")
+    valid_at: datetime | None = Field(default=None, description="when its records hold in the world (REC-14)")
     pack: str
     embedder: str | None = Field(default=None, description="the embedder whose vectors ranked it; none without a query")
     approximate: bool = Field(default=False, description="the scope was too large for an exact ranking")
@@ -108,7 +109,9 @@ class RecallSummary(Artifact):
     as_of: datetime | None = Field(default=None, description="the requested point in time, if not now")
     with_query: bool = False
     returned: int = Field(description="how many memories it returned; for a run, of those that it may see now")
-    omitted: int | None = Field(default=0, description="how many the limit cut off; not shown to a run")
+    omitted: int | None = Field(
+        default=0, description="how many the limit cut off or were not relevant; not shown to a run"
+    )
     degraded: tuple[str, ...] = ()
 
 

@@ -24,6 +24,10 @@ class Backlog(Artifact):
     again: int
     next_at: datetime | None = None
     parked: int
+    model_error: str | None = Field(
+        default=None,
+        description="why a language model's answers are waited for, in its server's own words if it has any",
+    )
 
 
 class ClockReset(Artifact):

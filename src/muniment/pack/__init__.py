@@ -3,12 +3,13 @@
 from muniment.pack.durations import format_duration, parse_duration
 from muniment.pack.extraction import ExtractorMap, FieldCondition, FieldMap, ModelExtraction
 from muniment.pack.guardrails import RedactionRule
-from muniment.pack.load import builtin_pack, load_pack
+from muniment.pack.load import PROFILES, builtin_pack, load_pack, profile_pack
 from muniment.pack.memory_layer import Budget, Thresholds, TierWhen
 from muniment.pack.schema import Pack, pack_schema
 from muniment.pack.write_classes import AutoPromotion
 
 __all__ = [
+    "PROFILES",
     "AutoPromotion",
     "Budget",
     "ExtractorMap",
@@ -24,4 +25,5 @@ __all__ = [
     "load_pack",
     "pack_schema",
     "parse_duration",
+    "profile_pack",
 ]

@@ -14,7 +14,7 @@ def may_pin(in_force: Pack, ref: str) -> bool:
 
 
 def narrow_recall_policy(pack: Pack, others: Sequence[Pack]) -> Pack:
-    """Return the pack with its recall policy limited by the others': fewer, fresher, surer records."""
+    """Return the pack with its recall policy limited by the others': fewer, fresher, surer, nearer records."""
     if not others:
         return pack
     policies = [one.memory_layer.recall_policy for one in (pack, *others)]
@@ -23,6 +23,7 @@ def narrow_recall_policy(pack: Pack, others: Sequence[Pack]) -> Pack:
         update={
             "max_recalls": min(one.max_recalls for one in policies),
             "confidence": max(one.confidence for one in policies),
+            "relevance_floor": max(one.relevance_floor for one in policies),
             "freshness": windows,
         }
     )

@@ -24,7 +24,7 @@ def inconsistencies(document: Any) -> Iterator[Finding]:
     """Yield the path of every part of the document that does not fit another, and what was expected there."""
     for check in (
         *(_repeated_names, _undeclared_labels, _identity, _ontology, _classes, _routing, _weights, _budgets),
-        *(_extractors, _field_maps, _flags, _redaction, _redaction_exceptions),
+        *(_extractors, _field_maps, _flags, _redaction, _redaction_exceptions, _proven_sources),
     ):
         yield from check(document)
 
@@ -301,3 +301,21 @@ def _redaction_exceptions(document: Any) -> Iterator[Finding]:
     for path, values in _find(document, "policy_layer.guardrails.redaction_exceptions.*"):
         if isinstance(values, list) and values and path[-1] in off:
             yield path, f"has exceptions, but the detector {off[str(path[-1])]}; expected it on, or no exceptions"
+
+
+def _proven_sources(document: Any) -> Iterator[Finding]:
+    """A source is named in one way, and each extractor and class of it once."""
+    seen: set[tuple[Any, ...]] = set()
+    for path, source in _mappings(document, "memory_layer.proven_sources.#"):
+        if len(_set_keys(source, "vouched", "credential")) != 1:
+            yield path, "expected either vouched or credential"
+        extractors, classes = source.get("extractors"), source.get("classes", list(WRITE_CLASSES))
+        if not isinstance(extractors, list) or not isinstance(classes, list):
+            continue
+        for name in cast("list[Any]", extractors):
+            for write_class in cast("list[Any]", classes):
+                named = (source.get("vouched"), source.get("credential"), str(name), str(write_class))
+                if named in seen:
+                    yield path, f"names {shorten(str(name))} and {write_class} of a source above; expected each once"
+                    break
+                seen.add(named)

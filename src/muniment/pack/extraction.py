@@ -96,7 +96,9 @@ class ExtractorMap(Section):
 class ModelExtraction(Section):
     """A language model that extracts facts: one of those that the server's settings name."""
 
-    model: ModelName = Field(description="Its name among the server's models (MUNIMENT_MODELS).")
+    model: ModelName = setting(
+        "default", "Its name among the server's models (MUNIMENT_MODELS); default is the one of MUNIMENT_MODEL."
+    )
     url: Url | None = setting(
         None, "No longer accepted: the server's settings say where a model is. Registered packs still load."
     )
@@ -115,6 +117,10 @@ class Extraction(Section):
     """Which extractors are on beside the field maps."""
 
     messages: Flag = setting(True, "Rules for what people say of themselves, in English.")
+    said: Flag = setting(
+        True,
+        "Sentences of messages that are worth knowing later, word for word; none where `statements_from` has messages.",
+    )
     decisions: Flag = setting(True, "Decisions and effects, as decision_outcome.")
     approvals: Flag = setting(True, "Approvals, as evidence_link.")
     model: ModelExtraction | None = setting(None, "A language model; null is none.")

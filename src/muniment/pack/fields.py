@@ -213,6 +213,16 @@ Url = Annotated[_Text, AfterValidator(_plain_address), WithJsonSchema({"type": "
 ModelName = Annotated[_Text, _Like(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}", "up to 100 letters, digits and ._:/-")]
 EmbedderName = Annotated[_Text, StringConstraints(min_length=1, max_length=141), AfterValidator(clean_name)]
 ToolName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]
+VouchedSource = Annotated[
+    _Text, _Like(r"user|tool:[^\x00-\x20*][^\x00-\x1f*]{0,127}", "user, or a tool such as tool:crm.lookup")
+]
+ExtractorVersion = Annotated[
+    _Text,
+    _Like(
+        r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}@[A-Za-z0-9][A-Za-z0-9._-]{0,63}", "a name and version, such as messages@1"
+    ),
+]
+Remark = Annotated[_Text, StringConstraints(min_length=1, max_length=500), AfterValidator(clean_text)]
 Mask = Annotated[_Text, StringConstraints(min_length=1, max_length=64), AfterValidator(clean_name)]
 PipelineName = Annotated[_Text, StringConstraints(min_length=1, max_length=256), AfterValidator(clean_name)]
 Pattern = Annotated[

@@ -30,8 +30,22 @@ def load_pack(source: str | bytes | Path) -> Pack:
 
 @cache
 def builtin_pack() -> Pack:
-    """The pack in force where no other is given: nothing is promoted without a person."""
-    return load_pack(files("muniment.pack").joinpath("builtin.yaml").read_bytes())
+    """The pack in force where no other is given, the profile `strict`: nothing is promoted without a person."""
+    return profile_pack("strict")
+
+
+# The built-in profiles by name (PAC-8), each with its file.
+_PROFILES: dict[str, str] = {
+    "strict": "builtin.yaml",
+    "assisted": "profiles/assisted.yaml",
+    "personal": "profiles/personal.yaml",
+}
+PROFILES: tuple[str, ...] = tuple(_PROFILES)
+
+
+def profile_pack(name: str) -> Pack:
+    """Load a built-in profile by its name (PAC-8); raises `KeyError` for another."""
+    return load_pack(files("muniment.pack").joinpath(_PROFILES[name]).read_bytes())
 
 
 def _read_file(path: Path) -> bytes:

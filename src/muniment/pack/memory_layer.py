@@ -1,9 +1,9 @@
 """The pack's `memory_layer`: what may be written, who decides, how long it lives, how it is recalled."""
 
 from datetime import timedelta
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from muniment.model.fields import CaptureKind, Source, Tier, WriteClass
 from muniment.pack.durations import Duration
@@ -13,16 +13,21 @@ from muniment.pack.fields import (
     WRITE_CLASSES,
     ClassificationName,
     EmbedderName,
+    ExtractorVersion,
     Flag,
     IntentPattern,
+    ModelName,
     Pattern,
     PositiveCount,
     PredicatePattern,
     RecallCount,
+    Remark,
     Section,
     Share,
     ToolName,
     Unique,
+    UniqueSome,
+    VouchedSource,
     Weight,
     setting,
     with_defaults,
@@ -31,6 +36,8 @@ from muniment.pack.jobs import Schedule
 from muniment.pack.write_classes import ClassPolicy, complete_policy
 
 Unresolved = Literal["mark_both", "hold", "block"]
+SourcePart = Literal["agent", "tool", "extractor"]
+SOURCE_PARTS: tuple[SourcePart, ...] = get_args(SourcePart)
 
 TTL: dict[Tier, timedelta | None] = {
     "working": timedelta(hours=1),
@@ -55,6 +62,7 @@ class TierWhen(Section):
     write_class: WriteClass | None = setting(None, "Its write class.")
     intent: IntentPattern | None = setting(None, "Its intent: this one or one under it.")
     sensitive: Flag | None = setting(None, "Whether its classification is sensitive.")
+    kind: CaptureKind | None = setting(None, "The kind of its capture, such as tool_result.")
 
 
 class TierRule(Section):
@@ -120,9 +128,22 @@ class PromotionThresholds(Section):
         20, "Verdicts of people on a source that are needed to calibrate its confidence."
     )
     calibrate_over: Duration = setting(timedelta(days=180), "How far back verdicts count.")
+    calibrate_by: UniqueSome[SourcePart] = setting(
+        SOURCE_PARTS, "What makes a source: verdicts on facts that agree in all of these count together."
+    )
+    working: Share | None = setting(
+        None,
+        "Calibrated confidence required for auto-promotion to the working tier; null is the class's own threshold.",
+    )
     sensitive_sla: Duration = setting(
         timedelta(hours=24), "Time to review sensitive proposals, if shorter than that of their class."
     )
+
+
+class ConfidencePolicy(Section):
+    """Raw confidence of what people say."""
+
+    said: Share = setting(0.60, "Of what an end user's own messages state; of what they leave open 0.50 at most.")
 
 
 class RecallWeights(Section):
@@ -145,6 +166,9 @@ class RecallPolicy(Section):
         _NO_WINDOW, "Greatest age at which a memory of the tier is recalled; null or left out: any age."
     )
     confidence: Share = setting(0.50, "Records below it are returned separately, as low_confidence.")
+    relevance_floor: Share = setting(
+        0.05, "With a query, records whose vector, words and entity parts together are below it are left out."
+    )
     weights: RecallWeights = setting(RecallWeights, "Weights of the score's parts.")
     recency_half_life: Duration = setting(timedelta(days=90), "Age at which the recency part of a score is halved.")
 
@@ -163,7 +187,20 @@ MEASURED: dict[str, Thresholds] = {
 
 
 class JudgePolicy(Section):
-    """The trained judge of pairs, where the tenant's language version has one; the rules are asked first."""
+    """The judge of pairs: the trained one, where the tenant's language version has one, or a language model.
+
+    The rules are asked first.
+    """
+
+    by: Literal["readers", "model"] = setting(
+        "readers", "Who judges: the trained readers, or a language model, which is asked about masked texts."
+    )
+    model: ModelName = setting("default", "The model's name among the server's models, with by: model.")
+    classifications_allowed: Unique[ClassificationName] | None = setting(
+        None, "Labels of texts that are sent to the model; null is every label that is not sensitive."
+    )
+    timeout: Duration = setting(timedelta(seconds=10), "Longest time for an answer of the model.")
+    daily_calls: PositiveCount = setting(1000, "Most questions to the model per day and tenant.")
 
     similarity: Share = setting(0.0, "Neighbours below the threshold are read too, down to this similarity.")
     pairs: PositiveCount = setting(
@@ -174,8 +211,14 @@ class JudgePolicy(Section):
     )
     same: Share | None = setting(None, "Score from which two texts say the same; null likewise.")
     trusted: Flag = setting(
-        False, "Whether the judge alone may replace a memory or mark a duplicate; otherwise a person decides."
+        False, "Whether the judge alone may replace a memory or mark a duplicate; never a model. Otherwise a person."
     )
+
+    @model_validator(mode="after")
+    def _no_model_is_trusted(self) -> Self:
+        if self.by == "model" and self.trusted:
+            raise ValueError("a language model is never trusted alone; expected trusted: false with by: model")
+        return self
 
 
 class ContradictionPolicy(Section):
@@ -190,7 +233,11 @@ class ContradictionPolicy(Section):
         MEASURED, "The thresholds measured for an embedder, by its name and version."
     )
     margin: Share = setting(0.15, "Margin of an auto_resolve that sets none.")
-    judge: JudgePolicy = setting(JudgePolicy, "The trained judge of pairs.")
+    own_updates: Flag = setting(
+        False,
+        "Whether a user's newer fact about themselves replaces their older one without a person, where rules find it.",
+    )
+    judge: JudgePolicy = setting(JudgePolicy, "The judge of pairs.")
 
     def thresholds_for(self, embedder: str) -> Thresholds:
         """The thresholds measured for the embedder, else those for any."""
@@ -203,6 +250,22 @@ class ConsentPolicy(Section):
 
     revocation_note_limit: PositiveCount = setting(
         100, "A revocation that removes more memories than this also emits a note."
+    )
+    ask: Literal["nobody", "subject"] = setting(
+        "nobody", "Who is asked about a fact that was refused only for lack of consent: nobody, or its subject."
+    )
+    ask_for: Duration = setting(timedelta(days=30), "How long such a request can be answered.")
+
+
+class SubjectPolicy(Section):
+    """What end users may do about themselves without anybody else."""
+
+    confirms: Flag = setting(
+        False, "Whether the confirmation of a fact by whom it is about can take the place of a second person."
+    )
+    erasure: Literal["officer", "at_once"] = setting(
+        "officer",
+        "Who releases the erasure of everything that a person asks for: a privacy officer, or this pack at once.",
     )
 
 
@@ -267,6 +330,30 @@ class AuditPolicy(Section):
     min_samples: PositiveCount = setting(30, "Samples that are needed before the floor applies.")
 
 
+class UndoPolicy(Section):
+    """How long a promotion by policy can be undone."""
+
+    term: Duration = setting(timedelta(days=1), "How long after it; later the memory can only be retracted.")
+
+
+class ProvenSource(Section):
+    """A source that policy believes before people have judged it, and who says so, and why (CAN-6).
+
+    Its raw confidence counts without the cap, until it has verdicts enough to be calibrated.
+    """
+
+    vouched: VouchedSource | None = setting(
+        None, "What a credential must vouch for: user, the words of the run's own end user; or a tool, as tool:NAME."
+    )
+    credential: ToolName | None = setting(None, "Instead: the id of the principal who captures.")
+    extractors: UniqueSome[ExtractorVersion] = Field(
+        description="The extractors that it is proven for, each with its version, such as messages@1."
+    )
+    classes: UniqueSome[WriteClass] = setting(WRITE_CLASSES, "The write classes that it is proven for.")
+    declared_by: Remark = Field(description="Who says that it is proven.")
+    reason: Remark = Field(description="Why.")
+
+
 class AlertPolicy(Section):
     """When the fabric raises an alert."""
 
@@ -298,6 +385,12 @@ class MemoryLayer(Section):
     )
     memory_policy: MemoryPolicy = setting(MemoryPolicy, "Tiers, lifetimes, priority.")
     promotion_thresholds: PromotionThresholds = setting(PromotionThresholds, "Thresholds of confidence.")
+    confidence: ConfidencePolicy = setting(ConfidencePolicy, "Raw confidence by how something was learned.")
+    worth_floor: Share | None = setting(
+        None,
+        "Least worth of a sentence that becomes a statement; null is the score measured with the trained guard, and "
+        "0.50 for the rules.",
+    )
     recall_policy: RecallPolicy = setting(RecallPolicy, "What a recall returns.")
     contradiction: ContradictionPolicy = setting(
         ContradictionPolicy, "What happens to facts that contradict each other."
@@ -307,11 +400,16 @@ class MemoryLayer(Section):
         dict, "Policy by write class; a class left out has the defaults.", validate_default=True
     )
     consent: ConsentPolicy = setting(ConsentPolicy, "Consent.")
+    subject: SubjectPolicy = setting(SubjectPolicy, "What end users may do about themselves.")
     trust: TrustPolicy = setting(TrustPolicy, "Trust by source.")
     flag_for_review: Annotated[tuple[FlagRule, ...], Field(max_length=256)] = setting(
         (), "Facts that are never promoted without a person, with the reason compliance_flag."
     )
     rejections: RejectionPolicy = setting(RejectionPolicy, "Memory of rejections.")
+    proven_sources: Annotated[tuple[ProvenSource, ...], Field(max_length=256)] = setting(
+        (), "Sources whose own confidence counts before people have judged them."
+    )
+    undo: UndoPolicy = setting(UndoPolicy, "Undo of promotions by policy.")
     retention: RetentionPolicy = setting(RetentionPolicy, "Replay horizon and archive.")
     budgets: Annotated[tuple[Budget, ...], Field(max_length=256)] = setting((), "Limits per tier and class.")
     extractors: Annotated[tuple[ExtractorMap, ...], Field(max_length=256)] = setting((), "Declarative extractors.")

@@ -15,18 +15,22 @@ from pydantic_core import to_json
 from muniment.candidates import intake
 from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.extractors.maps import MapExtractor
+from muniment.candidates.extractors.messages import MessageExtractor
 from muniment.candidates.extractors.model import ModelExtractor
 from muniment.candidates.extractors.plugins import PluginExtractor
 from muniment.candidates.rules import Draft, Found, draft_facts, own_words_holder, tier_for
+from muniment.candidates.worth import worth_knowing
 from muniment.context import FabricContext
 from muniment.contradictions.judge import judge_neighbours
 from muniment.contradictions.rules import compare
 from muniment.contradictions.store import TextComparer
 from muniment.errors import ExtractorFailed
+from muniment.language.readers import Readers
 from muniment.language.redaction import redactor_of
 from muniment.model.backtest import EXAMPLES, FATES, Backtest, Example, Fate, RuleDifference, Tally
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
+from muniment.model.fields import Tier
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
 from muniment.packs import backtest_history as history
@@ -167,7 +171,9 @@ class _Run:
             both = (*extractors_of(self.before.pack), *extractors_of(self.after.pack))
             models = [one.name for one in both if isinstance(one, ModelExtractor)]
             stored = await history.answers(tx, self.context.vault, [one.capture.capture_id for one in readable], models)
-        found = await _Reading(readable, stored, self.left_out).by_pack((self.before.pack, self.after.pack))
+        found = await _Reading(readable, stored, self.left_out, comparer[0].readers).by_pack(
+            (self.before.pack, self.after.pack)
+        )
         was = await self._under(self.before, readable, found[0], comparer[0])
         now = await self._under(self.after, readable, found[1], comparer[1])
         for past in readable:
@@ -178,6 +184,7 @@ class _Run:
     ) -> dict[str, _Outcomes]:
         """What becomes of a page under one pack, by capture."""
         pack, past_of = side.pack, {past.capture.capture_id: past for past in page}
+        found = await worth_knowing(found, comparer.readers, pack)
         drafts, first = await self._drafts(pack, page, found)
         screened, refused = await intake.screen(drafts, comparer, pack, self.context.now())
         outcomes = {draft.candidate.candidate_id: policy.refused(gate, why) for draft, gate, why in refused}
@@ -188,11 +195,13 @@ class _Run:
             around = await history.neighbours(tx, vault, probes, comparer, pack)
         for draft, gate, why in stopped:
             outcomes[draft.candidate.candidate_id] = policy.refused(gate, why, dict(draft.candidate.redactions))
-        around = await judge_neighbours([one.draft.candidate for one in passed], around, comparer, pack)
-        for one, near in zip(passed, around, strict=True):
+        drafted = [one.draft.candidate for one in passed]
+        tiers: list[Tier] = [tier_for(one.draft.candidate, one.draft.capture.kind, pack) for one in passed]
+        around = await judge_neighbours(drafted, around, comparer, pack, tiers)
+        for one, tier, near in zip(passed, tiers, around, strict=True):
             candidate = one.draft.candidate
-            compared = compare(candidate, tier_for(candidate, pack), near, pack, comparer.by)
-            outcome = policy.admitted(candidate, one.draft.capture.observed_at, compared, pack)
+            compared = compare(candidate, tier, near, pack, comparer.by)
+            outcome = policy.admitted(candidate, one.draft.capture, compared, pack)
             outcomes[candidate.candidate_id] = outcome
         side.count(outcomes.values())
         by_capture: dict[str, _Outcomes] = {}
@@ -267,6 +276,7 @@ class _Reading:
     page: Sequence[Past]
     stored: Mapping[tuple[str, str], bytes]
     left_out: Counter[str]
+    readers: Readers | None
 
     async def by_pack(self, packs: Sequence[Pack]) -> list[dict[str, list[Found]]]:
         """The facts by capture, for each pack; an extractor that both packs have runs once."""
@@ -283,8 +293,8 @@ class _Reading:
                     facts = read.get(extractor.name)
                     if facts is None:
                         facts = await self._facts(extractor, capture, missed)
-                        # The result of a map or a model depends on the pack, whatever its version.
-                        if not isinstance(extractor, MapExtractor | ModelExtractor):
+                        # What a map, a model or the rules for messages find depends on the pack.
+                        if not isinstance(extractor, MapExtractor | ModelExtractor | MessageExtractor):
                             read[extractor.name] = facts
                     found[place].setdefault(capture.capture_id, []).extend(facts)
             self.left_out.update(missed)
@@ -295,8 +305,8 @@ class _Reading:
         if not isinstance(extractor, PluginExtractor):
             # An extractor that raises would be retried, and parked in the end: here it has found nothing.
             with suppress(Exception):
-                seen = await extractor.extract(capture, _Stored(self.stored, capture.capture_id))
-                return [(extractor.name, one) for one in seen]
+                seen = await extractor.extract(capture, _Stored(self.stored, capture.capture_id, self.readers))
+                return [(one.read_by or extractor.name, one) for one in seen]
         missed.add(extractor.name)
         return []
 
@@ -307,6 +317,10 @@ class _Stored:
 
     answers: Mapping[tuple[str, str], bytes]
     capture_id: str
+    tagging: Readers | None
+
+    async def readers(self) -> Readers | None:
+        return self.tagging
 
     async def get(self, extractor: str) -> bytes | None:
         found = self.answers.get((self.capture_id, extractor))

@@ -102,8 +102,10 @@ class Recalls:
         self, tx: Transaction, dependencies: RecallDependencies, then: RecordedRecall, pack: Pack, unbounded: bool
     ) -> _Answer:
         most = pack.memory_layer.recall_policy.max_recalls
-        request = replace(then.request, limit=most if unbounded else min(then.request.limit, most))
+        limit = most if unbounded else min(then.request.limit, most)
+        request = replace(then.request, limit=limit, relevance_floor=None)
         view = view_of(then.run, pack, then.moment.at, tiers=then.tiers, classes=then.classes, recorded=True)
+        view = replace(view, valid_at=then.valid_at)
         return _Answer(view, request, await find(tx, dependencies, view, pack, request, then.moment))
 
     async def _rules(

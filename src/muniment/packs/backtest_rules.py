@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from muniment.candidates.rules import due_at, expires_at, priority_for, tier_for
 from muniment.contradictions.rules import Compared, may_supersede, repeated
 from muniment.model.backtest import Fate
 from muniment.model.candidate import Candidate, GateName
+from muniment.model.capture import Capture
 from muniment.model.decision import Decision
 from muniment.model.fields import Tier
 from muniment.model.proposal import HumanReason
@@ -40,17 +41,14 @@ def refused(gate: GateName, decision: Decision, redactions: dict[str, int] | Non
     return Outcome("refused", f"{gate}.{decision.reasons[0].code}", redactions)
 
 
-def admitted(candidate: Candidate, observed_at: datetime, compared: Compared, pack: Pack) -> Outcome:
+def admitted(candidate: Candidate, capture: Capture, compared: Compared, pack: Pack) -> Outcome:
     """The outcome in the queue: what policy derives, and whether a person must review it."""
-    tier = tier_for(candidate, pack)
+    tier, observed_at = tier_for(candidate, capture.kind, pack), capture.observed_at
     same = repeated(candidate, tier, compared, pack)
-    open_ = [
-        one
-        for one in compared.contradicts
-        if not may_supersede(candidate, tier, observed_at, one.memory, pack, judged=one.judged).passed
-    ]
+    open_ = [one for one in compared.contradicts if not may_supersede(candidate, tier, capture, one, pack).passed]
     uncertain = bool(compared.uncertain)
-    reasons = reasons_for_a_person(candidate, tier=tier, contradicts=bool(open_), uncertain=uncertain, pack=pack)
+    against = bool(open_)
+    reasons = reasons_for_a_person(candidate, capture, tier=tier, contradicts=against, uncertain=uncertain, pack=pack)
     sensitive = pack.is_sensitive(candidate.classification)
     ends = expires_at(candidate.write_class, tier, observed_at, pack)
     fate: Fate = "duplicate" if same else "contradiction" if open_ else "person" if reasons else "promoted"

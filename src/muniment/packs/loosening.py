@@ -6,6 +6,7 @@ from typing import get_args
 
 from muniment.model.fields import WriteClass
 from muniment.pack import Pack, RedactionRule
+from muniment.pack.memory_layer import JudgePolicy
 
 _CLASSES: tuple[WriteClass, ...] = get_args(WriteClass)
 
@@ -13,10 +14,11 @@ _CLASSES: tuple[WriteClass, ...] = get_args(WriteClass)
 def loosened(before: Pack, after: Pack) -> tuple[str, ...]:
     """The path of every rule that the new pack loosens, with its value before and after.
 
-    A rule is loosened if a threshold or a floor is lowered, a source is trusted more, a class starts to be promoted or
-    its contradictions resolved without a person, less evidence or consent is required, a label is no longer sensitive
-    or ranks below one it was above, a role may see more, a redaction rule masks less or excepts a further value, an
-    alias joins two names of subjects or no longer does, or a horizon is shortened.
+    A rule is loosened if a threshold or a floor is lowered, a source is trusted more or declared proven, a class starts
+    to be promoted or its contradictions resolved without a person, end users start to confirm or erase by themselves,
+    less evidence or consent is required, a label is no longer sensitive or ranks below one it was above, a role may see
+    more, a redaction rule masks less or excepts a further value, an alias joins two names of subjects or no longer
+    does, or a horizon is shortened.
     Further write classes, namespaces, predicates and roles, the confidence of statements, and how much a recall
     returns and how it ranks do not count.
     """
@@ -57,8 +59,41 @@ def _thresholds(before: Pack, after: Pack) -> Iterator[str]:
     yield from _higher("contradiction.judge.similarity", one.similarity, other.similarity)
     yield from _lower("contradiction.judge.pairs", one.pairs, other.pairs)
     yield from _higher("contradiction.judge.contradicts", one.contradicts or 0.0, other.contradicts or 0.0)
+    if one.by != other.by or (other.by == "model" and one.model != other.model):
+        yield f"contradiction.judge.by: {_judge(one)} to {_judge(other)}"
     if other.trusted and not one.trusted:
         yield "contradiction.judge.trusted: false to true"
+
+
+def _sources(before: Pack, after: Pack) -> Iterator[str]:
+    """A proven source promotes on its own word; without the agent its facts are judged by other agents' verdicts."""
+    was, now = before.memory_layer, after.memory_layer
+    known = _proven(before)
+    more = sorted({one[:2] for one in _proven(after) - known})
+    for source, extractor in more:
+        yield f"proven_sources: also {source} by {extractor}"
+    old, new = was.promotion_thresholds, now.promotion_thresholds
+    if left := [part for part in old.calibrate_by if part not in new.calibrate_by]:
+        yield f"promotion_thresholds.calibrate_by: without {', '.join(left)}"
+    if new.working is not None and (old.working is None or new.working < old.working):
+        shown = "none" if old.working is None else f"{old.working:g}"
+        yield f"promotion_thresholds.working: {shown} to {new.working:g}"
+    if now.contradiction.own_updates and not was.contradiction.own_updates:
+        yield "contradiction.own_updates: false to true"
+
+
+def _proven(pack: Pack) -> set[tuple[str, str, str]]:
+    """Each source that a pack declares proven, with an extractor and a class."""
+    return {
+        (source.vouched or f"credential {source.credential}", extractor, write_class)
+        for source in pack.memory_layer.proven_sources
+        for extractor in source.extractors
+        for write_class in source.classes
+    }
+
+
+def _judge(policy: JudgePolicy) -> str:
+    return f"model {policy.model}" if policy.by == "model" else policy.by
 
 
 def _trust(before: Pack, after: Pack) -> Iterator[str]:
@@ -137,6 +172,10 @@ def _memory_policy(before: Pack, after: Pack) -> Iterator[str]:
     ways = ("block", "hold", "mark_both")
     if ways.index(now.contradiction.unresolved) > ways.index(was.contradiction.unresolved):
         yield f"contradiction.unresolved: {was.contradiction.unresolved} to {now.contradiction.unresolved}"
+    if now.subject.confirms and not was.subject.confirms:
+        yield "subject.confirms: false to true"
+    if now.subject.erasure == "at_once" and was.subject.erasure == "officer":
+        yield "subject.erasure: officer to at_once"
     kept = [rule.model_dump() for rule in now.flag_for_review]
     for place, rule in enumerate(was.flag_for_review):
         if rule.model_dump() not in kept:
@@ -220,12 +259,25 @@ def _horizons(before: Pack, after: Pack) -> Iterator[str]:
     for kind in was.captures:
         yield from _shorter(f"retention.captures.{kind}", was.captures[kind], now.captures[kind])
     yield from _shorter("retention.archives", was.archives, now.archives)
+    yield from _shorter("undo.term", before.memory_layer.undo.term, after.memory_layer.undo.term)
     yield from _shorter(
         "rejections.remember", before.memory_layer.rejections.remember, after.memory_layer.rejections.remember
     )
 
 
 _RULES = (
-    *(_thresholds, _trust, _classes, _labels, _identity, _ontology, _memory_policy, _roles, _redaction, _exceptions),
+    *(
+        _thresholds,
+        _sources,
+        _trust,
+        _classes,
+        _labels,
+        _identity,
+        _ontology,
+        _memory_policy,
+        _roles,
+        _redaction,
+        _exceptions,
+    ),
     _horizons,
 )

@@ -126,6 +126,8 @@ async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:
             raise PackImmutable("was registered by somebody else at this moment", field="pack") from error
         labels = [(label.name, rank, label.sensitive) for rank, label in enumerate(pack.classifications)]
         await tx.insert_many("tenant.add_labels", labels, pack=pack.ref)
+        if pack.memory_layer.subject.confirms:
+            await tx.do("tenant.add_confirmation", pack=pack.ref, trust_floor=pack.memory_layer.trust.floor)
         tx.emit("memory.pack_registered", by, pack=pack.ref, digest=pack.digest)
         made = {"ref": pack.ref, "digest": pack.digest, "registered_at": tick.at, "registered_by": by}
         return RegisteredPack.model_validate(made | {"pack": pack, "retired": False, "in_force": False})

@@ -19,7 +19,8 @@ from muniment.model.backtest import Backtest
 from muniment.model.context import Principal
 from muniment.model.fields import Instant, Name, Note
 from muniment.model.inputs import Listing, PageSize, Passed, VerbInput, Whole
-from muniment.pack import Pack, load_pack
+from muniment.model.profile import Profile
+from muniment.pack import PROFILES, Pack, load_pack, profile_pack
 from muniment.pack.combined import NOTICE, archive_horizon, capture_horizons, replay_horizon
 from muniment.packs import backfill as backfilling
 from muniment.packs import backfill_store as backfills
@@ -27,6 +28,7 @@ from muniment.packs import backtest as backtesting
 from muniment.packs import store as packs
 from muniment.packs.difference import differences
 from muniment.packs.loosening import loosened, needs_second_person
+from muniment.packs.profiles import profiles
 from muniment.packs.types import PackShown, RegisteredPack
 from muniment.verbs.declaration import verb
 
@@ -37,12 +39,12 @@ _REASON_LIMIT = 500
 
 def _pack_source(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, str | Path | Pack):
-        raise InvalidInput("expected a path, the pack's text, or a loaded pack", field=info.field_name)
-    return value
+        raise InvalidInput("expected a path, the pack's text, a profile's name or a loaded pack", field=info.field_name)
+    return profile_pack(value) if isinstance(value, str) and value in PROFILES else value
 
 
 _PackText = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=1024 * 1024)]
-# A registered pack's name, a file's path, a pack's text, or a loaded pack; over HTTP a name or a text.
+# A registered pack's name, a profile's, a file's path, a pack's text, or a loaded pack; over HTTP a name or a text.
 PackSource = Annotated[Any, BeforeValidator(_pack_source), Passed(str | Path | Pack, body=_PackText, send="pack_text")]
 Reason = Annotated[Note, StringConstraints(max_length=_REASON_LIMIT)]
 
@@ -55,7 +57,7 @@ class Register(VerbInput):
 
 @verb("packs.register", right="packs", http="POST /packs", status=201, positional=("pack",), shown_as=PackShown)
 async def register(context: FabricContext, admin: Principal, request: Register) -> RegisteredPack:
-    """Register a pack, given as a path, a text or a loaded pack; registering the same pack again changes nothing.
+    """Register a pack, given as a path, a text, a profile's name or a loaded pack; the same again changes nothing.
 
     Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
     """
@@ -66,6 +68,12 @@ async def register(context: FabricContext, admin: Principal, request: Register) 
         registered = await packs.register(tx, loaded, admin.id)
     context.packs.remember(admin.tenant_id, registered.pack)
     return registered
+
+
+@verb("profiles", right="read_packs", http="GET /profiles")
+async def list_profiles(context: FabricContext, reader: Principal) -> list[Profile]:
+    """List the built-in profiles, packs by name: what each promotes at once, and what waits for whom."""
+    return profiles()
 
 
 class PackRef(VerbInput):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from muniment.candidates.intake import IntakeDecision
 from muniment.context import FabricContext
 from muniment.contradictions.batch_rules import BatchMember
-from muniment.database.rows import candidate_content
+from muniment.database.rows import fact_content
 from muniment.database.sealing import SEALED_BYTES
 from muniment.database.storage import Transaction
 from muniment.model.capture import holder_of
@@ -45,7 +45,7 @@ async def choose(tx: Transaction, decision: IntakeDecision, entries: Sequence[Qu
 
 def _size(entry: QueueEntry) -> int:
     """Return how many bytes the sealed body of its memory will have."""
-    return len(candidate_content(entry.draft.candidate)) + SEALED_BYTES
+    return len(fact_content(entry.draft.candidate)) + SEALED_BYTES
 
 
 async def promote_chosen(
@@ -64,7 +64,7 @@ async def promote_chosen(
         review.Approval(entry.proposal_id, holder, entry.tier, entry.priority, keys[holder])
         for holder, (entry, _) in zip(holders, chosen, strict=True)
     ]
-    verdicts = await review.approve(tx, approvals, None, pack)
+    verdicts = await review.approve(tx, approvals, None, pack, new=True)
     promotions = [
         promote.Promotion(
             proposal_id=entry.proposal_id,

@@ -26,17 +26,17 @@ SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = :key FOR 
 
 -- name: insert
 -- rank: 2
--- each: memory_id, candidate_id, proposal_id, verdict_id, capture_id, seq, at, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack, ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at, valid_from, valid_until, third_party
+-- each: memory_id, candidate_id, proposal_id, verdict_id, capture_id, seq, at, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack, ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at, valid_from, valid_until, third_party, confirm_floor
 INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at, born_txid,
   expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder,
   subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack,
   ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at,
-  valid_from, valid_until, third_party)
+  valid_from, valid_until, third_party, confirm_floor)
 VALUES (:tenant_id, :memory_id, :candidate_id, :proposal_id, :verdict_id, :capture_id, :seq, :at, :txid,
   coalesce(:expires_at::timestamptz, 'infinity'), :class, :entity, :predicate, :classification, :sensitive, :tier, :tier_derived, :priority, :confidence, :trust, :holder,
   :subject, :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :decision_key, :consent_id, :consent_root, :pack,
   :ontology_version, :kind, :origin, :vouched, :source, :author, :editors, :approver, :approver_kind, :captured_at, :observed_at,
-  :valid_from, :valid_until, :third_party)
+  :valid_from, :valid_until, :third_party, :confirm_floor)
 
 -- name: insert_body
 -- rank: 3
@@ -66,6 +66,22 @@ FOR UPDATE
 -- each: memory_id
 INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason, superseded_by)
 VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :by, :reason, :superseded_by)
+
+-- name: superseded_by
+-- What a memory has superseded, the oldest first, with the proposals that those were promoted from.
+SELECT m.memory_id, m.proposal_id, m.tier, m.priority, m.sensitive, m.classification, nullif(m.expires_at, 'infinity') AS ends_at, m.approver_kind
+FROM retractions r
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = r.memory_id
+WHERE r.tenant_id = :tenant_id AND r.superseded_by = :memory_id AND r.reason = 'superseded'
+ORDER BY m.born_seq, m.memory_id
+
+-- name: end_session
+INSERT INTO session_ends (tenant_id, user_id, session_id, seq, ended_at, txid, ended_by)
+VALUES (:tenant_id, :user_id, :session_id, :seq, :at, :txid, :by) ON CONFLICT DO NOTHING
+
+-- name: session_end
+SELECT session_id, nullif(user_id, '') AS user_id, seq, ended_at, ended_by FROM session_ends
+WHERE tenant_id = :tenant_id AND user_id = :user_id AND session_id = :session_id
 
 -- name: mark_dead
 UPDATE memory_scope SET dead_seq = :seq WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND dead_seq IS NULL

@@ -1,4 +1,4 @@
-"""Retracting memories and removing their content: every retraction and every tombstone is written here."""
+"""How memories end: every retraction, every tombstone and every end of a session is written here."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from muniment.contradictions import store as contradictions
 from muniment.database.storage import Row, Tick, Transaction
 from muniment.errors import Conflict, NotFound
 from muniment.model.contradiction import Outcome
-from muniment.model.promoted import Retraction, RetractionReason
+from muniment.model.promoted import Retraction, RetractionReason, SessionEnd
 
 _OUTCOMES: dict[RetractionReason, Outcome] = {
     "superseded": "superseded",
@@ -80,3 +80,16 @@ async def remove_content(tx: Transaction, memory_ids: Sequence[str], digests: Se
     tx.defer("tombstone.entomb", memory_ids=ids, seq=tick.seq, at=tick.at)
     tx.defer("tombstone.delete_bodies", memory_ids=ids)
     tx.defer("tombstone.notify")
+
+
+async def end_session(tx: Transaction, session_id: str, user_id: str | None, *, by: str) -> SessionEnd:
+    """End a session of a user, or of nobody; if it has ended before, that stays as it was (TIR-6)."""
+    whose = {"user_id": user_id or "", "session_id": session_id}
+    row = await tx.row("promote.session_end", **whose)
+    if row is None:
+        tick = await tx.tick()
+        if await tx.do("promote.end_session", **whose, seq=tick.seq, at=tick.at, by=by):
+            tx.emit("memory.session_ended", by, session_id=session_id)
+        row = await tx.row("promote.session_end", **whose)
+    assert row is not None, "it has just been written"
+    return SessionEnd(**row)

@@ -11,7 +11,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.rules import confined_to, expires_at, tier_for
+from muniment.candidates.rules import confined_to, expires_at
 from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering
 from muniment.contradictions import judge
@@ -21,7 +21,7 @@ from muniment.contradictions.rules import Compared, Contradicted, compare, cover
 from muniment.contradictions.store import EmbeddedCandidate, TextComparer, neighbours
 from muniment.database import locks
 from muniment.database.packed_words import pack_words
-from muniment.database.rows import candidate_content, consent_of, memory_of
+from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
 from muniment.database.vectors import Vector, to_sql
@@ -114,7 +114,7 @@ async def check_promotion(
     embedded: EmbeddedCandidate,
     comparer: TextComparer,
     pack: Pack,
-    observed_at: datetime,
+    capture: Capture,
     supersedes: str | None,
 ) -> PromotionCheck:
     """Check again, under the locks, what may have changed since the review (PRO-1).
@@ -123,11 +123,11 @@ async def check_promotion(
     """
     candidate, tier = proposal.candidate, proposal.tier_target
     near = await neighbours(tx, vault, [embedded], comparer, pack)
-    (around,) = await judge.judge_neighbours([candidate], near, comparer, pack, tier=tier)
+    (around,) = await judge.judge_neighbours([candidate], near, comparer, pack, [tier])
     compared = compare(candidate, tier, around, pack, comparer.by)
     replaced = [
         memory
-        for memory in _replaceable(candidate, tier, observed_at, compared, pack)
+        for memory in _replaceable(candidate, tier, capture, compared, pack)
         if await lock_live(tx, memory.memory_id)
     ]
     named = [supersedes] if supersedes is not None else []
@@ -155,15 +155,19 @@ async def check_promotion(
 
 
 async def check_many(
-    tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
+    tx: Transaction,
+    vault: Vault,
+    embedded: Sequence[EmbeddedCandidate],
+    tiers: Sequence[Tier],
+    comparer: TextComparer,
+    pack: Pack,
 ) -> list[PromotionCheck | None]:
-    """Read the neighbours of many and check them at once, as `check_together` does."""
+    """Read the neighbours of many and check them at once, as `check_together` does; `tiers` are those they go to."""
     candidates = [one.candidate for one in embedded]
     found = await neighbours(tx, vault, embedded, comparer, pack)
-    around = await judge.judge_neighbours(candidates, found, comparer, pack)
+    around = await judge.judge_neighbours(candidates, found, comparer, pack, tiers)
     members: list[BatchMember] = []
-    for candidate, near in zip(candidates, around, strict=True):
-        tier = tier_for(candidate, pack)
+    for candidate, tier, near in zip(candidates, tiers, around, strict=True):
         compared = compare(candidate, tier, near, pack, comparer.by)
         met = any(judge.is_near(one, comparer) for one in near) or not compared.finds_nothing
         members.append(BatchMember(candidate, tier, judge.similarities_read(near), met))
@@ -193,14 +197,10 @@ def _needs_own_check(candidate: Candidate, pack: Pack) -> bool:
 
 
 def _replaceable(
-    candidate: Candidate, tier: Tier, observed_at: datetime, compared: Compared, pack: Pack
+    candidate: Candidate, tier: Tier, capture: Capture, compared: Compared, pack: Pack
 ) -> list[PromotedMemory]:
     """Return what the rules let it replace, in the order of their locks."""
-    found = [
-        one.memory
-        for one in compared.contradicts
-        if may_supersede(candidate, tier, observed_at, one.memory, pack, judged=one.judged).passed
-    ]
+    found = [one.memory for one in compared.contradicts if may_supersede(candidate, tier, capture, one, pack).passed]
     if candidate.write_class == "correction":
         # Also what said the same before: from now on it has a correction's protection.
         plain = [memory for memory in compared.says_the_same if memory.write_class != "correction"]
@@ -295,9 +295,12 @@ async def insert(
     }
     of_all = {"seq": tick.seq, "at": tick.at}
     policy = {"pack": pack.ref, "ontology_version": pack.meta.ontology_version}
-    tx.defer_columns("promote.insert", columns, **of_all, **policy, approver=by[0], approver_kind=by[1])
+    # The trust that the pack asks for where the person themselves confirms a fact (SUB-2).
+    floor = pack.memory_layer.trust.floor if by[1] == "end_user" else None
+    signed = {"approver": by[0], "approver_kind": by[1], "confirm_floor": floor}
+    tx.defer_columns("promote.insert", columns, **of_all, **policy, **signed)
     bodies = [
-        one.key.seal("memory_bodies.content", memory_id, candidate_content(one.candidate))
+        one.key.seal("memory_bodies.content", memory_id, fact_content(one.candidate))
         for memory_id, one in zip(ids, promotions, strict=True)
     ]
     tx.defer_columns("promote.insert_body", {"memory_id": ids, "content": bodies})
@@ -388,7 +391,7 @@ def index_memory(
     """Index a memory: its words, its link, and its vectors by the embedder in use and by the next one."""
     if fact.write_class == "evidence_link":
         return
-    words = index_of(fact.text, observed_at)
+    words = index_of(fact.text, fact.said_at or observed_at, fact.speaker or "", fact.context)
     terms = {hashes[term]: times for term, times in words.terms.items()}
     tx.defer_row("indexing.add_words", memory_id=memory_id, words=words.words, terms=pack_words(terms))
     if (other := linked_entity(fact.entity, fact.value)) is not None:

@@ -148,7 +148,7 @@ class MemoryBrowser:
     def _shown(self, row: Row, fact: dict[str, Any] | None, score: float | None) -> MemorySummary:
         dead = row["dead_seq"] is not None and row["dead_seq"] <= self.point.seq
         names = ("memory_id", "entity", "predicate", "subject", "tier", "classification", "priority", "confidence")
-        taken = {name: row[name] for name in (*names, "approver", "promoted_at", "tombstoned_at")}
+        taken = {name: row[name] for name in (*names, "approver", "promoted_at", "tombstoned_at", *_TIMES)}
         return MemorySummary(
             **taken,
             **{name: (fact or _GONE)[name] for name in ("text", "value")},
@@ -182,6 +182,10 @@ class MemoryBrowser:
 
     def _where(self) -> dict[str, Any]:
         return {**self.chosen, **self._at()}
+
+
+# When it holds in the world (REC-14).
+_TIMES = ("valid_from", "valid_until")
 
 
 def _state(row: Row, point: PointInTime) -> MemoryState:

@@ -1,6 +1,7 @@
 """Recorded recalls read back: why a memory was visible or hidden to a run, and whether a recall replays."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from muniment.context import FabricContext, RecallPacks
@@ -15,8 +16,16 @@ from muniment.model.inputs import ExplainInput
 from muniment.pack import Pack
 from muniment.recall.past import packs_as_of, point_in_time
 from muniment.recall.recall import OF_RUN, RecallDependencies, embed_query, find, view_now
-from muniment.recall.rules import NO_VIEW, View, filter_verdicts, may_be_told, view_of, visibility_of
-from muniment.recall.search import PointInTime, Request, filters, follow_hops
+from muniment.recall.rules import (
+    NO_VIEW,
+    View,
+    filter_verdicts,
+    may_be_told,
+    relevance_of,
+    view_of,
+    visibility_of,
+)
+from muniment.recall.search import Found, PointInTime, Request, filters, follow_hops
 
 # ---- the record of a recall ----
 
@@ -37,6 +46,8 @@ class RecordedRecall:
     classes: list[WriteClass]
     # What it returned, in its order.
     result_ids: list[str]
+    # When its records had to hold in the world; None for one from before there was such a time.
+    valid_at: datetime | None
 
 
 async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> RecordedRecall:
@@ -63,6 +74,8 @@ async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> RecordedRec
         decision_key=stored.get("decision_key"),
         candidates=row["candidates"],
         most_seen=stored.get("most_seen", Request.most_seen),
+        # One from before there was a floor left nothing out.
+        relevance_floor=stored.get("relevance_floor", 0.0),
     )
     at = PointInTime(row["seq"], row["at"])
     if row["as_of"] is not None:
@@ -77,6 +90,7 @@ async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> RecordedRec
         tiers=stored["tiers"],
         classes=stored["classes"],
         result_ids=row["result_ids"],
+        valid_at=datetime.fromisoformat(stored["valid_at"]) if stored.get("valid_at") is not None else None,
     )
 
 
@@ -113,14 +127,15 @@ async def _explained(context: FabricContext, tx: Transaction, asker: Asker, opti
     if past is None and options.as_of is not None:
         past = await point_in_time(context, tx, options.as_of)
     at = past or PointInTime(LATEST, tx.now)
-    view, pack = await _view(context, tx, asker, run, then, at) if run is not None else (None, None)
+    view, pack = await _view(context, tx, asker, run, then, at, options.valid_at) if run is not None else (None, None)
+    valid_at = view.valid_at if view is not None else options.valid_at or at.at
     request = then.request if then is not None else Request(limit=1)
     if view is not None:
         request = await follow_hops(tx, context.vault, view, request, at)
-    row = await _filters(tx, view, request, at, options.memory_id)
+    row = await _filters(tx, view or replace(NO_VIEW, valid_at=valid_at), request, at, options.memory_id)
     if row is None:
         raise NotFound("no such memory", field="memory_id")
-    found = filter_verdicts(row, view, at.at)
+    found = filter_verdicts(row, view, at.at, valid_at)
     if isinstance(asker, RunContext) and not may_be_told(found):
         raise NotFound("no such memory", field="memory_id")
     may_tell = await _may_tell(tx, asker, view, request, at, row["superseded_by"])
@@ -134,7 +149,8 @@ async def _explained(context: FabricContext, tx: Transaction, asker: Asker, opti
         seq=past.seq if past is not None else None,
         recall_id=options.recall_id,
         returned=returned,
-        missed=None if returned is not False or visibility != "visible" else "cut" if row["wanted"] else "narrowed",
+        **await _missed(context, tx, then, view, pack, row, returned=returned is not False or visibility != "visible"),
+        valid_at=valid_at,
         prompts=tuple(one["compile_id"] for one in prompts if options.memory_id in one["memory_ids"]),
         pack=pack.ref if pack is not None else None,
         filters=found,
@@ -148,6 +164,43 @@ async def _explained(context: FabricContext, tx: Transaction, asker: Asker, opti
     )
 
 
+async def _missed(
+    context: FabricContext,
+    tx: Transaction,
+    then: RecordedRecall | None,
+    view: View | None,
+    pack: Pack | None,
+    row: Row,
+    *,
+    returned: bool,
+) -> dict[str, Any]:
+    """Return why a recorded recall did not return a memory that its run could see, with its relevance to the query.
+
+    The memory is searched for alone, as the recall would have done, first without the floor (REC-13).
+    """
+    if returned or then is None or view is None or pack is None:
+        return {}
+    if not row["wanted"]:
+        return {"missed": "narrowed"}
+    embedder, gone = recorded_embedder(context, then)
+    floor = then.request.floor_under(pack)
+    if then.request.query is None or then.request.candidates is not None or gone or not floor:
+        return {"missed": "cut"}
+    vector = await embed_query(embedder, then.request.query)
+    dependencies = RecallDependencies(context.vault, embedder, context.sessions, vector)
+    alone = replace(then.request, only=[row["memory_id"]], limit=1)
+
+    async def search(least: float) -> Found:
+        request = replace(alone, relevance_floor=least)
+        return await find(tx, dependencies, view, pack, request, then.moment)
+
+    if row["memory_id"] in (await search(floor)).ids:
+        return {"missed": "cut"}
+    score = (await search(0.0)).scores.get(row["memory_id"])
+    near = relevance_of(score) if score is not None else None
+    return {"missed": "irrelevant", "relevance": near, "relevance_floor": floor}
+
+
 async def own(context: FabricContext, tx: Transaction, asker: Asker, recall_id: str) -> RecordedRecall:
     """Read a recorded recall; a run reads only its own, as if there were no others."""
     then = await recorded(tx, context.vault, recall_id)
@@ -157,7 +210,13 @@ async def own(context: FabricContext, tx: Transaction, asker: Asker, recall_id: 
 
 
 async def _view(
-    context: FabricContext, tx: Transaction, asker: Asker, run: RunContext, then: RecordedRecall | None, at: PointInTime
+    context: FabricContext,
+    tx: Transaction,
+    asker: Asker,
+    run: RunContext,
+    then: RecordedRecall | None,
+    at: PointInTime,
+    valid_at: datetime | None = None,
 ) -> tuple[View, Pack]:
     """Return what the run saw then, less what it, or the run that asks, may not see today; and the deciding pack."""
     today = await context.packs.read_in_force(tx) or context.packs.default
@@ -165,7 +224,18 @@ async def _view(
     if then is None and at.seq != LATEST:
         packs = await packs_as_of(context.packs, tx, run, packs, at.seq)
     narrowed: dict[str, Any] = {"tiers": then.tiers, "classes": then.classes} if then is not None else {}
-    view = view_of(run, packs.decides, at.at, **narrowed, now=today, limits=packs.limits, recorded=then is not None)
+    view = view_of(
+        run,
+        packs.decides,
+        at.at,
+        **narrowed,
+        now=today,
+        limits=packs.limits,
+        recorded=then is not None,
+        valid_at=valid_at,
+    )
+    if then is not None:
+        view = replace(view, valid_at=then.valid_at)
     if isinstance(asker, RunContext):
         mine = view_now(asker, await context.recall_packs(asker), tx.now).labels
         view = replace(view, labels=[label for label in view.labels if label in mine])
@@ -183,8 +253,8 @@ async def recorded_packs(context: FabricContext, tx: Transaction, then: Recorded
     return RecallPacks(await context.packs.in_force_at(tx, then.moment.seq) or decided, decided)
 
 
-async def _filters(tx: Transaction, view: View | None, request: Request, at: PointInTime, memory_id: str) -> Row | None:
-    return await tx.row("recall.filters", **filters(view or NO_VIEW, request, at), memory_ids=[memory_id])
+async def _filters(tx: Transaction, view: View, request: Request, at: PointInTime, memory_id: str) -> Row | None:
+    return await tx.row("recall.filters", **filters(view, request, at), memory_ids=[memory_id])
 
 
 async def _may_tell(
@@ -193,7 +263,7 @@ async def _may_tell(
     """Whether the caller may know of the memory that superseded it."""
     if memory_id is None or not isinstance(asker, RunContext):
         return True
-    row = await _filters(tx, view, request, at, memory_id)
+    row = await _filters(tx, view or NO_VIEW, request, at, memory_id)
     return row is not None and may_be_told(filter_verdicts(row, view, at.at))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,8 @@ class IndexSearch:
         conflicts = self._conflicts(selections)
         words = [rules.words_shared(one.postings, len(one.block), rarities) for one in selections]
         best = self._best(selections, words, query_vector, {memory_id for _, memory_id in conflicts})
-        found = answer(self.request.limit, self.pack, best.seen, best.ranking, conflicts, best.totals)
+        compared = best.with_meaning if self.query.may_leave_out(vector) else None
+        found = answer(self.request, self.pack, best.seen, best.ranking, conflicts, best.total, compared=compared)
         return self.query.note_embedder(found, vector)
 
     # ---- filters ----
@@ -64,10 +65,13 @@ class IndexSearch:
         now = _microseconds(self.at)
         hidden = [memory_id for memory_id, needed in part.required if not _has_qualifiers(self.view.qualifiers, needed)]
         for block in part.blocks:
-            passes = [self._passes(profile, part.user_id, allowed) for profile in block.distinct_profiles]
+            passes = [self._passes(profile, part, allowed) for profile in block.distinct_profiles]
             visible = block.live & (block.expires_at > now)
             if not all(passes):
                 visible &= _of_rows(block, passes, np.bool_)
+            if self.view.valid_at is not None and block.has_times:
+                valid_at = _microseconds(self.view.valid_at)
+                visible &= (block.valid_from <= valid_at) & (block.valid_until > valid_at)
             if any(self.view.fresh_since.values()):
                 visible &= block.promoted_at >= _of_rows(block, self._fresh_since(block), np.int64)
             for memory_id in hidden:
@@ -78,14 +82,15 @@ class IndexSearch:
                 postings = block.words.find(self.query.terms)
                 yield _Selection(block, visible, size, self._wanted(block, visible), postings)
 
-    def _passes(self, profile: Profile, user_id: str, allowed: "_ConsentCheck") -> bool:
+    def _passes(self, profile: Profile, part: Part, allowed: "_ConsentCheck") -> bool:
         """Whether memories of this profile pass the filters that do not depend on their times (fragment `visible`)."""
         view = self.view
         return bool(
             profile.classification in view.labels
             and profile.intent_id in view.intents
             and (profile.tier != "working" or profile.session_id == view.session_id)
-            and (profile.tier != "episodic" or user_id or profile.workflow_id in ("", view.workflow_id))
+            and (profile.tier != "working" or profile.session_id not in part.ended_sessions)
+            and (profile.tier != "episodic" or part.user_id or profile.workflow_id in ("", view.workflow_id))
             and all(view.qualifiers.get(name, value) == value for name, value in profile.qualifiers.items())
             and allowed(profile)
         )
@@ -142,7 +147,7 @@ class IndexSearch:
         in_conflict: Collection[str],
     ) -> "_Best":
         """Rank, in double precision, the memories that may be among the best, with those in conflicts and on keys."""
-        masks, totals = self._rows_to_rank(selections, words, query_vector, in_conflict)
+        masks, total = self._rows_to_rank(selections, words, query_vector, in_conflict)
         keyed = _add_keyed(selections, masks)
         chosen = [(one, np.flatnonzero(mask)) for one, mask in zip(selections, masks, strict=True)]
         seen = self._seen(chosen, keyed)
@@ -154,7 +159,8 @@ class IndexSearch:
             policy=self.pack.memory_layer.recall_policy,
             at=self.at,
         )
-        return _Best(seen, ranking, totals)
+        with_meaning = _joined([one.block.with_meaning[rows] for one, rows in chosen], np.bool_)
+        return _Best(seen, ranking, total, with_meaning)
 
     def _rows_to_rank(
         self,
@@ -162,16 +168,18 @@ class IndexSearch:
         words: Sequence[Numbers],
         query_vector: Numbers | None,
         in_conflict: Collection[str],
-    ) -> tuple[list[Mask], tuple[int, int]]:
-        """Return masks of the rows to be ranked, and the numbers of plain and of low-confidence memories.
+    ) -> tuple[list[Mask], int]:
+        """Return masks of the rows to be ranked, and the number of memories outside of conflicts that are asked for.
 
         Ranked are the memories in conflicts and, of the plain and of the others, all whose estimated score is within
-        the error bound of the last one that the limit lets through.
+        the error bound of the last one that the limit lets through, of those that are surely relevant enough (REC-13).
+        What is surely not relevant enough is not ranked.
         """
         policy = self.pack.memory_layer.recall_policy
-        scores = [
+        estimates = [
             self._estimate(one.block, shares, query_vector) for one, shares in zip(selections, words, strict=True)
         ]
+        floor = self.request.floor_under(self.pack) if self.query.may_leave_out(query_vector) else 0.0
         error = _ROUNDING
         if query_vector is not None:
             error += 2 * policy.weights.vector * ERROR * float(np.sqrt(query_vector @ query_vector))
@@ -182,38 +190,44 @@ class IndexSearch:
         ]
         low = [one.block.confidence[rows] < policy.confidence for one, rows in zip(selections, wanted, strict=True)]
         some_low = any(below.any() for below in low)
-        totals: list[int] = []
         for is_low in (False, True):
             if some_low:
                 groups = [rows[below if is_low else ~below] for rows, below in zip(wanted, low, strict=True)]
             else:
                 groups = [rows[:0] for rows in wanted] if is_low else wanted
-            totals.append(sum([len(group) for group in groups]))
-            if totals[-1]:
-                grouped = [score[group] for score, group in zip(scores, groups, strict=True)]
-                lowest = _last_of_best(self.request.limit, grouped) - error
-                for mask, score, group in zip(masks, grouped, groups, strict=True):
-                    mask[group[score >= lowest]] = True
-        return masks, (totals[0], totals[1])
+            if any(len(group) for group in groups):
+                sure = [
+                    one.total[group[one.relevance[group] >= floor + error]] if floor else one.total[group]
+                    for one, group in zip(estimates, groups, strict=True)
+                ]
+                lowest = _last_of_best(self.request.limit, sure) - error
+                for mask, one, group in zip(masks, estimates, groups, strict=True):
+                    chosen = one.total[group] >= lowest
+                    if floor:
+                        chosen &= one.relevance[group] >= floor - error
+                    mask[group[chosen]] = True
+        return masks, sum([len(rows) for rows in wanted])
 
-    def _estimate(self, block: Block, words: Numbers, query_vector: Numbers | None) -> Numbers:
+    def _estimate(self, block: Block, words: Numbers, query_vector: Numbers | None) -> "_Estimate":
         """Estimate the scores of all rows: exact apart from the vector, which is compared in half precision."""
         policy = self.pack.memory_layer.recall_policy
         weights = policy.weights
-        total = block.unqueried_scores(policy, self.at)
-        total += weights.words * words
+        relevance = weights.words * words
         if query_vector is not None:
             cosines = fast_dots()(block.vectors, query_vector)
             cosines /= block.norms
             np.maximum(cosines, 0.0, out=cosines)
             np.minimum(cosines, 1.0, out=cosines)
             cosines *= weights.vector
-            total += cosines
+            relevance += cosines
+        if self._nearness or self.of_decision:
+            relevance += weights.entity * self._entity_nearness(block, np.arange(len(block)))
+        total = block.unqueried_scores(policy, self.at)
+        total += relevance
         if len(self.view.intents) > 1:
             total += weights.intent * rules.intent_nearness(self._intent_places(block))[block.profiles.codes]
-        if self._nearness or self.of_decision:
-            total += weights.entity * self._entity_nearness(block, np.arange(len(block)))
-        return total
+        # What has no vector is not left out.
+        return _Estimate(total, np.where(block.with_meaning, relevance, np.inf))
 
     def _intent_places(self, block: Block) -> NDArray[np.int16]:
         """Return the position of each profile's intent among those that the run sees, from 1 on."""
@@ -285,11 +299,20 @@ class _Selection:
 
 @dataclass(frozen=True)
 class _Best:
-    """The memories that were ranked, their ranking, and the numbers of plain and low-confidence memories in all."""
+    """The memories that were ranked, their ranking, and how many were asked for outside of conflicts."""
 
     seen: Seen
     ranking: rules.Ranking
-    totals: tuple[int, int]
+    total: int
+    # Which of them have a vector that says something.
+    with_meaning: Mask
+
+
+class _Estimate(NamedTuple):
+    """The estimated scores of the rows of a block, and how near each is to the query."""
+
+    total: Numbers
+    relevance: Numbers
 
 
 class _ConsentCheck:

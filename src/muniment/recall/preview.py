@@ -15,6 +15,7 @@ from muniment.promotion.promote import promote_proposal, regate
 from muniment.recall.recall import dependencies, preview_recall, view_now
 from muniment.recall.search import Request
 from muniment.review import store as review
+from muniment.review.item_store import load_item
 
 _NAME = "preview"
 
@@ -44,11 +45,13 @@ async def preview(
             return Preview(proposal_id=proposal_id, status="duplicate", before=before, after=before)
         try:
             # Locked from here on.
-            loaded = await review.load(tx, context.vault, proposal_id, to_decide=True)
-            if await regate(context, tx, loaded, pack) is not None:
+            item = await load_item(tx, context.vault, proposal_id)
+            review.check_undecided(item.asked)
+            first = item.to_promote(asker)[0]
+            if await regate(context, tx, first, pack) is not None:
                 return Preview(proposal_id=proposal_id, status="withdrawn", before=before, after=before)
-            somebody = _another(asker, {proposal.candidate.author, *loaded.editors})
-            memory_id = await promote_proposal(context, tx, loaded, pack, somebody)
+            somebody = _another(asker, {first.proposal.candidate.author, *first.editors})
+            memory_id = await promote_proposal(context, tx, first, pack, somebody, repeats=item.beside(first))
         except (AlreadyDecided, StorageUnavailable):
             raise
         except MunimentError as error:

@@ -159,7 +159,14 @@ async def _prepare(
     decides = then.decides
     at = point.at if point is not None else tx.now
     view = view_of(
-        run, decides, at, tiers=options.tiers, classes=options.classes, now=packs.in_force, limits=then.limits
+        run,
+        decides,
+        at,
+        tiers=options.tiers,
+        classes=options.classes,
+        now=packs.in_force,
+        limits=then.limits,
+        valid_at=options.valid_at,
     )
     most = min(one.memory_layer.recall_policy.max_recalls for one in (decides, packs.in_force))
     request = Request(
@@ -241,7 +248,7 @@ async def find_and_record(
         "user_id": run.user_id,
         "pack": pack.ref,
         "embedder": found.embedder,
-        "request": Jsonb(_recorded(run, view, request), to_json),
+        "request": Jsonb(_recorded(run, view, request, pack), to_json),
         "result_ids": found.ids,
         "omitted": found.omitted,
         "as_of": as_of.at if as_of is not None else None,
@@ -260,6 +267,7 @@ async def find_and_record(
         at=tx.now,
         seq=seq,
         as_of=as_of.at if as_of is not None else None,
+        valid_at=view.valid_at or tx.now,
         pack=pack.ref,
         embedder=found.embedder,
         approximate=found.candidates is not None,
@@ -415,7 +423,7 @@ async def _record(
     return record_of(row, opened, scores.get(row["memory_id"]) or {"priority": row["priority"]})
 
 
-def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
+def _recorded(run: RunContext, view: View, request: Request, pack: Pack) -> dict[str, Any]:
     # All that decided the answer except the query, as ids and labels: no content that an erasure would have to reach.
     return {
         **{name: getattr(run, name) for name in OF_RUN},
@@ -430,4 +438,6 @@ def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
         "limit": request.limit,
         "most_seen": request.most_seen,
         "with_query": request.query is not None,
+        "valid_at": view.valid_at,
+        "relevance_floor": request.floor_under(pack),
     }

@@ -165,15 +165,17 @@ SELECT at FROM ticks WHERE tenant_id = :tenant_id AND seq = :seq
 -- name: filters
 -- Every filter of one memory, by its name.
 SELECT {by_user s} AS by_user, {is_promoted s} AS is_promoted, {not_retracted s} AS not_retracted, {not_expired s} AS not_expired,
-  {by_label s} AS by_label, {by_intent s} AS by_intent, {by_session s} AS by_session, {by_workflow s} AS by_workflow,
+  {by_label s} AS by_label, {by_intent s} AS by_intent, {by_session s} AS by_session, {session_open s} AS session_open, {by_workflow s} AS by_workflow,
   {by_qualifiers s} AS by_qualifiers, {is_fresh s} AS is_fresh, {has_content s} AS has_content, {consent_allows s} AS consent_allows,
+  {holds s} AS holds, s.valid_from, s.valid_until,
   {wanted s} AS wanted,
   s.memory_id, s.user_id, s.born_seq, s.dead_seq, s.tomb_seq, s.promoted_at, nullif(s.expires_at, 'infinity') AS ends_at, s.tier, s.class, s.classification, s.session_id,
   s.workflow_id, s.intent_id, s.entity, s.predicate, s.qualifiers, s.consent_root, s.confidence, {required_then s},
-  r.retracted_at, r.retracted_by, r.reason, r.superseded_by, t.tombstoned_at
+  r.retracted_at, r.retracted_by, r.reason, r.superseded_by, t.tombstoned_at, e.ended_at AS session_ended_at
 FROM memory_scope s
 LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = s.memory_id
 LEFT JOIN tombstones t ON t.tenant_id = :tenant_id AND t.memory_id = s.memory_id
+LEFT JOIN session_ends e ON e.tenant_id = :tenant_id AND e.user_id = s.user_id AND e.session_id = s.session_id AND s.tier = 'working'
 WHERE s.tenant_id = :tenant_id AND s.memory_id = ANY (:memory_ids)
 ORDER BY s.memory_id
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import log
@@ -40,6 +40,8 @@ class View:
     classes: list[str]
     qualifiers: dict[str, str]
     fresh_since: dict[Tier, datetime | None]
+    # When what is seen has to hold in the world (REC-14); None for recalls recorded before there was such a time.
+    valid_at: datetime | None = None
 
 
 # For filters that do not depend on a run.
@@ -69,13 +71,14 @@ def view_of(
     now: Pack | None = None,
     limits: Sequence[Pack] = (),
     recorded: bool = False,
+    valid_at: datetime | None = None,
 ) -> View:
     """Return the run's view at a time; raises `InvalidInput` for a role or label that its pack does not declare.
 
     Only what the pack and all of `limits` allow is seen (PAC-4). For a past time `now` is the pack of today: what it
     withholds is withheld for the past too (REC-7), and what it declares may be asked for, although the pack of then
     did not know it. A `recorded` run is not refused for a role or label that is no longer declared; it sees nothing
-    by it.
+    by it. What is seen has to hold in the world at `valid_at`, by default at that time.
     """
     today = now or pack
     others = [one for one in (*limits, today) if one is not pack]
@@ -98,6 +101,7 @@ def view_of(
         classes=[name for name in CLASSES if classes is None or name in classes],
         qualifiers=run.qualifiers,
         fresh_since={tier: at - window if (window := windows.get(tier)) is not None else None for tier in TIERS},
+        valid_at=valid_at or at,
     )
 
 
@@ -108,6 +112,7 @@ def view_of(
 _FILTERS: dict[FilterName, tuple[str, dict[str, str]]] = {
     "user": ("by_user", {"user_id": "user_id", "tier": "tier"}),
     "session": ("by_session", {"session_id": "session_id", "tier": "tier"}),
+    "session_end": ("session_open", {"session_id": "session_id", "tier": "tier", "ended_at": "session_ended_at"}),
     "workflow": ("by_workflow", {"workflow_id": "workflow_id", "tier": "tier"}),
     "intent": ("by_intent", {"intent_id": "intent_id", "tier": "tier"}),
     "classification": ("by_label", {"classification": "classification"}),
@@ -118,25 +123,34 @@ _FILTERS: dict[FilterName, tuple[str, dict[str, str]]] = {
     "retracted": ("not_retracted", {"retracted_at": "retracted_at", "seq": "dead_seq", "reason": "reason"}),
     "expired": ("not_expired", {"expires_at": "ends_at"}),
     "freshness": ("is_fresh", {"promoted_at": "promoted_at", "tier": "tier"}),
+    "validity": ("holds", {"valid_from": "valid_from", "valid_until": "valid_until"}),
 }
 # What is shown for an empty column, where that is not None.
 _EMPTY: dict[str, Any] = {"qualifiers": {}, "required": []}
 # Filters that depend on time. A run that passes all others may know the rest: it saw the memory, or could have.
-_BY_TIME: frozenset[FilterName] = frozenset({"promoted", "retracted", "expired", "freshness"})
+_PASSING: frozenset[FilterName] = frozenset({"promoted", "retracted", "expired", "session_end", "validity"})
+_BY_TIME: frozenset[FilterName] = frozenset({*_PASSING, "freshness"})
 # Filters that can be applied without a run.
-_WITHOUT_RUN: frozenset[FilterName] = frozenset({"content", "consent", "promoted", "retracted", "expired"})
+_WITHOUT_RUN: frozenset[FilterName] = frozenset({*_PASSING, "content", "consent"})
 # The first of these that fails names the visibility.
 _VISIBILITIES: tuple[tuple[FilterName, Visibility], ...] = (
     ("content", "tombstoned"),
     ("promoted", "not_yet_promoted"),
     ("retracted", "retracted"),
     ("expired", "expired"),
+    ("session_end", "expired"),
+    ("validity", "not_valid"),
 )
 
 
-def filter_verdicts(row: Mapping[str, Any], view: View | None, at: datetime) -> tuple[FilterVerdict, ...]:
-    """Return every filter's verdict on a memory with its inputs; without a view only those that need no run."""
-    inputs = _run_inputs(view or NO_VIEW, row, at)
+def filter_verdicts(
+    row: Mapping[str, Any], view: View | None, at: datetime, valid_at: datetime | None = None
+) -> tuple[FilterVerdict, ...]:
+    """Return every filter's verdict on a memory with its inputs; without a view only those that need no run.
+
+    `valid_at` is when it has to hold in the world, where no view says it.
+    """
+    inputs = _run_inputs(view or replace(NO_VIEW, valid_at=valid_at), row, at)
     if view is None:
         inputs["consent"] = {}
     return tuple(
@@ -171,6 +185,7 @@ def _run_inputs(view: View, row: Mapping[str, Any], at: datetime) -> dict[Filter
     return {
         "user": {"users": [user or None for user in view.users]},
         "session": {"session_id": view.session_id or None},
+        "session_end": {"at": at},
         "workflow": {"workflow_id": view.workflow_id or None},
         "intent": {"intents": [intent or None for intent in view.intents]},
         "classification": {"labels": view.labels},
@@ -181,6 +196,7 @@ def _run_inputs(view: View, row: Mapping[str, Any], at: datetime) -> dict[Filter
         "retracted": {"at": at},
         "expired": {"at": at},
         "freshness": {"since": view.fresh_since[row["tier"]]},
+        "validity": {"valid_at": view.valid_at},
     }
 
 
@@ -260,6 +276,8 @@ Numbers = NDArray[np.float64]
 
 # BM25: how fast saying a word again stops counting, how much length counts, and what length counts as usual.
 _SATURATION, _LENGTH, _USUAL = 0.9, 0.4, 12.0
+# How much a word counts that stands beside a text, in the message that it was said in.
+_BESIDE = 0.5
 # The greatest value of `frequency`.
 MOST_FREQUENCY = _SATURATION + 1
 # Beyond these a word is as common, and a scope as large, as it can be.
@@ -315,8 +333,12 @@ def rarities(terms: int, postings: Postings, seen: int) -> list[float]:
 
 
 def frequency(times: NDArray[np.int16], words: NDArray[np.int16]) -> Numbers:
-    """Return the BM25 weight of a word that occurs `times` times in a text of so many `words`, before its rarity."""
+    """Return the BM25 weight of a word that occurs `times` times in a text of so many `words`, before its rarity.
+
+    A negative number is of a word that occurs so often beside the text, in its message: each time counts half.
+    """
     often, length = times.astype(np.float64), words.astype(np.float64)
+    often = np.where(often < 0, often * -_BESIDE, often)
     return often * MOST_FREQUENCY / (often + _SATURATION * (1 - _LENGTH + _LENGTH * length / _USUAL))
 
 
@@ -380,6 +402,24 @@ def rank(
     return Ranking(_ordered(seen, total), total, parts)
 
 
+# The parts of a score that say how near a memory is to the query (REC-13).
+_RELEVANT = ("vector", "words", "entity")
+
+
+def relevance(seen: Seen, parts: Numbers) -> Numbers:
+    """Return how near memories are to the query, by the parts of their scores; a correction as the best on its key."""
+    near = _rounded(parts[[PARTS.index(name) for name in _RELEVANT]].sum(axis=0))
+    for members in seen.keyed.values():
+        best = max(near[seen.places[name]] for name, _ in members)
+        near[[seen.places[name] for name, is_correction in members if is_correction]] = best
+    return near
+
+
+def relevance_of(score: Mapping[str, float]) -> float:
+    """Return how near a memory is to the query, from its score."""
+    return round(sum(score[name] for name in _RELEVANT), _DIGITS)
+
+
 def _ordered(seen: Seen, total: Numbers) -> list[int]:
     """Order the wanted memories: by score, newest first, by id; a correction just before the best on its key."""
     if not seen.ids:
@@ -407,5 +447,4 @@ def intent_nearness(places: NDArray[np.int16]) -> Numbers:
 
 def recency(promoted_at: Numbers, at: datetime, half_life: timedelta) -> Numbers:
     """Return how recent memories are: 1 now, half of it after each half-life."""
-    age = np.maximum(at.timestamp() - promoted_at, 0.0)
-    return np.exp2(-age / half_life.total_seconds())
+    return np.exp2(-np.maximum(at.timestamp() - promoted_at, 0.0) / half_life.total_seconds())

@@ -144,6 +144,9 @@ class Block:
     born_seq: NDArray[np.int64]
     promoted_at: NDArray[np.int64]
     expires_at: NDArray[np.int64]
+    # When it holds in the world; the least and the greatest number stand for open.
+    valid_from: NDArray[np.int64]
+    valid_until: NDArray[np.int64]
     vectors: Halves
     # The length of each vector; 1 for a memory without one, whose similarity is 0.
     norms: NDArray[np.float64]
@@ -168,6 +171,17 @@ class Block:
     def working_codes(self) -> Rows:
         """The codes of the profiles of the working tier."""
         return np.flatnonzero([profile.tier == "working" for profile in self.distinct_profiles])
+
+    @cached_property
+    def with_meaning(self) -> NDArray[np.bool_]:
+        """Which memories have a vector that says something."""
+        return np.any(self.vectors != 0, axis=1)
+
+    @cached_property
+    def has_times(self) -> bool:
+        """Whether any memory says from when or until when it holds in the world."""
+        open_ends = np.iinfo(np.int64)
+        return bool((self.valid_from != open_ends.min).any() or (self.valid_until != open_ends.max).any())
 
     @cached_property
     def promoted_seconds(self) -> NDArray[np.float64]:
@@ -198,7 +212,7 @@ class Block:
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        numbers = (self.priority, self.confidence, self.born_seq, self.promoted_at, self.expires_at, self.norms)
+        numbers = [getattr(self, name) for name in _NUMBERS]
         codes = (self.entities.codes, self.predicates.codes, self.profiles.codes, self.live, self.vectors)
         words = (self.words.terms, self.words.rows, self.words.times, self.words.lengths)
         return sum(array.nbytes for array in (*numbers, *codes, *words)) + 224 * len(self.ids) + 10_240
@@ -236,6 +250,8 @@ def read_block(row: Row, dimensions: int) -> Block:
         born_seq=numbers_from_sql(row["born_seq"], ">i8"),
         promoted_at=numbers_from_sql(row["promoted_at"], ">i8"),
         expires_at=numbers_from_sql(row["expires_at"], ">i8"),
+        valid_from=numbers_from_sql(row["valid_from"], ">i8"),
+        valid_until=numbers_from_sql(row["valid_until"], ">i8"),
         vectors=vectors,
         norms=norms,
         words=_words(row, places),
@@ -267,7 +283,10 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
     )
 
 
-_NUMBERS = ("priority", "confidence", "born_seq", "promoted_at", "expires_at", "norms")
+_NUMBERS = (
+    *("priority", "confidence", "born_seq", "promoted_at", "expires_at"),
+    *("valid_from", "valid_until", "norms"),
+)
 
 
 def _join_vectors(parts: Sequence[tuple[Block, Rows]]) -> Halves:

@@ -51,7 +51,7 @@ _TIMES_LARGER = 8
 class Part:
     """The memories of one user with their vectors of one embedder, as they were at a visibility number.
 
-    It also has what else decides about them: consents, contradictions and required qualifiers.
+    It also has what else decides about them: consents, contradictions, required qualifiers and ended sessions.
     """
 
     user_id: str
@@ -64,6 +64,8 @@ class Part:
     # Memory ids with qualifiers that a run must have to see them; one entry for each contradiction resolved that way.
     required: Sequence[tuple[str, Mapping[str, str]]] = ()
     conflicts: Sequence[Conflict] = ()
+    # Sessions that have ended, of those that working memories belong to.
+    ended_sessions: frozenset[str] = frozenset()
     # The key that the user's queries are sealed under, wrapped, with its version.
     holder_key: tuple[bytes | None, int | None] = (None, None)
     # How often memories were removed that its number still has.
@@ -75,7 +77,7 @@ class Part:
         return sum(block.size for block in self.blocks) + 1024
 
     def read_related(self, row: Row) -> None:
-        """Replace consents, contradictions, qualifiers and the key by what the statement `scopes.related` read."""
+        """Replace what else decides about the memories, and the key, by what the statement `scopes.related` read."""
         chains: dict[str, list[ConsentRecord]] = {}
         for root, consent_id, action, since, until, predicates, labels, supersedes in row["consents"] or ():
             valid_from = datetime.fromisoformat(since)
@@ -85,6 +87,7 @@ class Part:
         self.consents = chains
         self.required = [(memory_id, qualifiers) for memory_id, qualifiers in row["required"] or ()]
         self.conflicts = [Conflict(*columns) for columns in row["open"] or ()]
+        self.ended_sessions = frozenset(row["ended_sessions"])
         self.holder_key = row["wrapped_key"], row["key_version"]
 
     def add(self, row: Row) -> None:

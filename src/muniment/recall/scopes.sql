@@ -14,7 +14,7 @@ ORDER BY t.visible_seq DESC LIMIT 1
 -- memories that were retracted or lost their content, `owners` the users of those that were promoted. `related` says whether there
 -- is anything new that the statement `related` reads, apart from keys.
 WITH promoted AS MATERIALIZED (
-  SELECT m.user_id, m.proposal_id, (
+  SELECT m.user_id, m.session_id, m.proposal_id, (
     SELECT s.consent_root FROM memory_scope s WHERE s.tenant_id = :tenant_id AND s.memory_id = m.memory_id) AS consent_root
   FROM memories m
   WHERE m.tenant_id = :tenant_id AND m.born_seq > :after AND m.user_id = ANY (:users)
@@ -28,11 +28,14 @@ SELECT (SELECT t.mark::text FROM ticks t WHERE t.tenant_id = :tenant_id AND t.vi
     SELECT t.memory_id FROM tombstones t WHERE t.tenant_id = :tenant_id AND t.seq > :after) AS ended,
   ARRAY(SELECT DISTINCT user_id FROM promoted) AS owners,
   EXISTS (SELECT FROM promoted WHERE consent_root IS NOT NULL)
+    OR EXISTS (SELECT FROM promoted JOIN session_ends e ON e.tenant_id = :tenant_id AND e.user_id = promoted.user_id
+      AND e.session_id = promoted.session_id)
     OR EXISTS (SELECT FROM promoted JOIN contradictions c ON c.tenant_id = :tenant_id AND c.proposal_id = promoted.proposal_id)
     OR EXISTS (SELECT FROM consents c WHERE c.tenant_id = :tenant_id AND c.seq > :after)
     OR EXISTS (SELECT FROM contradictions c WHERE c.tenant_id = :tenant_id AND c.seq > :after)
     OR EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.seq > :after)
-    OR EXISTS (SELECT FROM qualifications q WHERE q.tenant_id = :tenant_id AND q.seq > :after) AS related,
+    OR EXISTS (SELECT FROM qualifications q WHERE q.tenant_id = :tenant_id AND q.seq > :after)
+    OR EXISTS (SELECT FROM session_ends e WHERE e.tenant_id = :tenant_id AND e.seq > :after) AS related,
   keys.*
 FROM (
   SELECT array_agg(k.holder) AS holders, array_agg(k.wrapped_key) AS wrapped_keys, array_agg(k.key_version) AS key_versions
@@ -69,8 +72,12 @@ WITH size AS MATERIALIZED (
 
 -- name: related
 -- What else decides about one user's memories: their consents, the qualifiers that resolved contradictions require, the open
--- contradictions with another memory of :users, and the key that the user's queries are sealed under.
-SELECT consents.*, required.*, open.*, holder_key.*
+-- contradictions with another memory of :users, the sessions of theirs that have ended, and the key that the user's queries are
+-- sealed under.
+SELECT consents.*, required.*, open.*, ARRAY(
+  SELECT DISTINCT s.session_id FROM memory_scope s
+  WHERE s.tenant_id = :tenant_id AND s.user_id = :user_id AND s.tier = 'working' AND s.dead_seq IS NULL
+    AND s.expires_at > :now::timestamptz - interval '1 day' AND NOT {session_goes_on s}) AS ended_sessions, holder_key.*
 FROM (
   SELECT jsonb_agg(jsonb_build_array(c.root_id, c.consent_id, c.action, c.valid_from, nullif(c.valid_until, 'infinity'), c.predicates,
     c.labels, c.supersedes)) AS consents

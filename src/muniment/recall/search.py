@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json, to_json
 
@@ -19,7 +20,7 @@ from muniment.database.packed_words import find_words
 from muniment.database.rows import open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
-from muniment.database.vectors import Vector, numbers_from_sql, similarities, to_sql
+from muniment.database.vectors import Vector, halves_from_sql, numbers_from_sql, similarities, to_sql
 from muniment.errors import EmbedderUnavailable
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder
 from muniment.language.instructions import visible_text
@@ -67,6 +68,13 @@ class Request:
     decision_key: str | None = None
     candidates: list[str] | None = None
     most_seen: int = MOST_SEEN
+    # For a recorded recall the one it had; None for that of the pack.
+    relevance_floor: float | None = None
+
+    def floor_under(self, pack: Pack) -> float:
+        """Return the relevance below which records are left out (REC-13)."""
+        policy = pack.memory_layer.recall_policy
+        return policy.relevance_floor if self.relevance_floor is None else self.relevance_floor
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,7 @@ def filters(view: View, request: Request, at: PointInTime) -> dict[str, Any]:
         "fresh_durable": view.fresh_since["durable"],
         "seq": at.seq,
         "at": at.at,
+        "valid_at": view.valid_at,
     }
 
 
@@ -200,6 +209,10 @@ class ParsedQuery:
             return None
         return found[0] if found[0].any() else None
 
+    def may_leave_out(self, vector: NDArray[Any] | None) -> bool:
+        """Whether memories can be found to have nothing to do with the query: not if it has no words, or no vector."""
+        return bool(self.terms) and vector is not None
+
     def note_embedder(self, found: Found, vector: Vector | None) -> Found:
         """Return the answer with the embedder that ranked it; without one it is degraded."""
         # A query without known words has no vector: that is no fault of the embedder.
@@ -285,7 +298,9 @@ class Search:
             policy=self.pack.memory_layer.recall_policy,
             at=self.at,
         )
-        return self.query.note_embedder(answer(self.request.limit, self.pack, seen, ranked, read.conflicts), vector)
+        compared = read.with_meaning() if self.query.may_leave_out(vector) else None
+        found = answer(self.request, self.pack, seen, ranked, read.conflicts, compared=compared)
+        return self.query.note_embedder(found, vector)
 
     def _embedder(self) -> str | None:
         return self.query.embedder.name if self.query.embedder is not None else None
@@ -331,39 +346,59 @@ class _Read:
             near[places] = similarities(self.vectors, len(places), vector)
         return near
 
+    def with_meaning(self) -> NDArray[np.bool_]:
+        """Return which memories have a vector that says something."""
+        known = np.zeros(len(self.seen.ids), dtype=np.bool_)
+        if self.with_vector:
+            places = [self.seen.places[memory_id] for memory_id in self.with_vector]
+            known[places] = halves_from_sql(self.vectors, len(places)).any(axis=1)
+        return known
+
 
 def answer(
-    limit: int,
+    request: Request,
     pack: Pack,
     seen: Seen,
     ranked: Ranking,
     sides: list[tuple[str, str]],
-    totals: tuple[int, int] | None = None,
+    total: int | None = None,
+    *,
+    compared: NDArray[np.bool_] | None,
 ) -> Found:
     """Split the ranking into plain, low-confidence and conflict sets (whole, by their best side), then limit each.
 
-    `totals` are the numbers of plain and low-confidence memories, where only the best of them were ranked.
+    Of what was `compared` with the query by meaning, what is below the relevance floor is left out, a conflict set only
+    if all its sides are; None where the query says nothing, or has no vector: then nothing is left out. `total` is how
+    many memories outside of conflicts are asked for, where only the best of them were ranked.
     """
+    limit, floor = request.limit, request.floor_under(pack)
+    near = np.ones(len(seen.ids), dtype=np.bool_)
+    if floor and compared is not None:
+        near = (rules.relevance(seen, ranked.parts) >= floor) | ~compared
     in_conflict = {memory_id for _, memory_id in sides}
     sets: list[tuple[list[str], list[str]]] = []
     if sides:
         wanted = {seen.ids[index] for index in ranked.order}
         sets = [one for one in conflict_sets(sides) if wanted & set(one[1])]
         sets.sort(key=lambda one: (-max(ranked.total_of(seen, member) for member in one[1]), one))
+    asked_for = sum(len(members) for _, members in sets)
+    sets = [one for one in sets if any(near[place] for name in one[1] if (place := seen.places.get(name)) is not None)]
     least = pack.memory_layer.recall_policy.confidence
     plain: list[str] = []
     low: list[str] = []
+    outside = 0
     confidences: list[float] = seen.confidence[ranked.order].tolist()
     for index, confidence in zip(ranked.order, confidences, strict=True):
         if seen.ids[index] not in in_conflict:
-            (low if confidence < least else plain).append(seen.ids[index])
-    in_all = totals or (len(plain), len(low))
-    omitted = sum(max(total - limit, 0) for total in in_all) + sum(len(one[1]) for one in sets[limit:])
-    found = Found(plain[:limit], low[:limit], sets[:limit], omitted)
+            outside += 1
+            if near[index]:
+                (low if confidence < least else plain).append(seen.ids[index])
+    found = Found(plain[:limit], low[:limit], sets[:limit], 0)
+    omitted = asked_for + (outside if total is None else total) - len(found.ids)
     ids = [one for one in found.ids if one in seen.places]
     scores = ranked.scores([seen.places[one] for one in ids])
     working = seen.working.intersection(ids)
-    return replace(found, scores=dict(zip(ids, scores, strict=True)), working=working)
+    return replace(found, omitted=omitted, scores=dict(zip(ids, scores, strict=True)), working=working)
 
 
 def _seen(row: Row) -> Seen:

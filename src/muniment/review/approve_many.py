@@ -10,8 +10,9 @@ from muniment.model.context import Principal
 from muniment.model.decision import Decision
 from muniment.model.proposal import Outcome, Proposal
 from muniment.pack import Pack
-from muniment.promotion.promote import Contradicts, approve_one, four_eyes, promote_many, regate
+from muniment.promotion.promote import Contradicts, approve_item, four_eyes, promote_many, regate
 from muniment.review import store as review
+from muniment.review.item_store import Item, end_as_duplicates, items_of, load_item, lock_items
 from muniment.review.rules import is_ordinary, reason_words
 
 
@@ -25,9 +26,10 @@ async def approve_many(
 ) -> list[Outcome]:
     """Approve the proposals that are ordinary or acknowledged, in batches; returns the outcome of each, in order."""
     outcomes: dict[str, Outcome] = {}
+    ended: set[str] = set()
     wanted = list(dict.fromkeys(proposal_ids))
     for first in range(0, len(wanted), batch_size):
-        batch = _Batch(context, principal, wanted[first : first + batch_size], note, acknowledge)
+        batch = _Batch(context, principal, wanted[first : first + batch_size], note, acknowledge, ended)
         try:
             done = await batch.approve()
         except RequestRepeated:
@@ -58,15 +60,19 @@ class _Batch:
     proposal_ids: Sequence[str]
     note: str | None
     acknowledge: Mapping[str, str]
+    # Proposals of this and of earlier batches that were decided with one that says the same.
+    ended: set[str]
     errors: dict[str, MunimentError] = field(default_factory=dict[str, MunimentError])
 
     async def approve(self) -> list[Outcome]:
         alone = await self._together()
-        for proposal_id in alone:
+        for item in alone:
             try:
-                await self._alone(proposal_id)
+                for name in self._asked(item):
+                    while name not in self.ended and not await self._alone(name):
+                        pass
             except MunimentError as error:
-                self.errors[proposal_id] = error
+                self._fail(item, error)
         for proposal_id, error in self.errors.items():
             if isinstance(error, Denied):
                 await self.context.report(self.principal, "review", error, proposal_id)
@@ -76,67 +82,102 @@ class _Batch:
         return [_outcome(one, now.get(one), self.errors.get(one)) for one in self.proposal_ids]
 
     @retry_on_pack_change
-    async def _together(self) -> list[str]:
-        """Promote what needs no check of its own; returns the proposals that are left to approve alone."""
+    async def _together(self) -> list[Item]:
+        """Promote what needs no check of its own; returns the items that are left to approve alone.
+
+        Of proposals that say the same one is approved, the others end with it (REV-11).
+        """
         context, tenant_id = self.context, self.principal.tenant_id
         # This may be the second attempt, under another pack.
         self.errors.clear()
         pack = await context.pack_in_force(tenant_id)
         async with context.write_once(tenant_id, "writer", under=pack) as tx:
-            there = await review.lock(tx, self.proposal_ids)
-            loaded = await review.load_many(tx, context.vault, self.proposal_ids, skip_broken=True)
+            there = await lock_items(tx, self.proposal_ids)
+            loaded = await review.load_many(tx, context.vault, there, skip_broken=True)
             found = {one.proposal.proposal_id for one in loaded}
-            for proposal_id in there:
-                if proposal_id not in found:
+            for proposal_id in self.proposal_ids:
+                if proposal_id in there and proposal_id not in found:
                     self.errors[proposal_id] = SealBroken("its content does not open: it was changed, moved or erased")
-            taken: list[review.Loaded] = []
-            for one in loaded:
+            taken: dict[str, Item] = {}
+            firsts: list[review.Loaded] = []
+            for item in items_of(self.proposal_ids, loaded):
+                if item.asked.proposal.proposal_id in self.ended:
+                    continue
                 try:
-                    review.check_undecided(one)
+                    review.check_undecided(item.asked)
+                    first = item.to_promote(self.principal)[0]
                     # What was proposed under another pack passes the gates again first, alone.
-                    if one.proposal.pack == pack.ref:
-                        four_eyes(self.principal, one, pack)
-                        self._check_ordinary(one, pack)
+                    if first.proposal.pack == pack.ref:
+                        four_eyes(self.principal, first, pack)
+                        self._check_ordinary(item, pack)
                 except MunimentError as error:
-                    self.errors[one.proposal.proposal_id] = error
+                    self._fail(item, error)
                 else:
-                    taken.append(one)
+                    taken[first.proposal.proposal_id] = item
+                    firsts.append(first)
             # INVARIANT: all locks come before the tenant's clock.
-            same = list(takewhile(lambda one: one.proposal.pack == pack.ref and one.proposal.audits is None, taken))
+            same = list(takewhile(lambda one: one.proposal.pack == pack.ref and one.proposal.audits is None, firsts))
             done: dict[str, str] = {}
             if same:
-                done = await promote_many(context, tx, same, pack, self.principal, self.note, self.acknowledge)
-            return [one.proposal.proposal_id for one in taken if one.proposal.proposal_id not in done]
+                reasons = {name: why for name, item in taken.items() if (why := self._acknowledged(item)) is not None}
+                done = await promote_many(context, tx, same, pack, self.principal, self.note, reasons)
+            ended = [(one, name) for one in firsts if (name := one.proposal.proposal_id) in done]
+            repeats = {done[name]: taken[name].beside(one) for one, name in ended}
+            await end_as_duplicates(tx, repeats, review.signature(self.principal), pack)
+        self.ended |= {one.proposal.proposal_id for members in repeats.values() for one in members}
+        return [item for name, item in taken.items() if name not in done]
 
     @retry_on_pack_change
-    async def _alone(self, proposal_id: str) -> None:
-        """Approve one in a transaction of its own, after checking it again."""
+    async def _alone(self, proposal_id: str) -> bool:
+        """Approve the item of a proposal in a transaction of its own, after checking it again.
+
+        Returns False if another proposal of it was withdrawn by the gates instead, so that it has to be tried again.
+        """
         pack = await self.context.pack_in_force(self.principal.tenant_id)
         async with self.context.write_once(self.principal.tenant_id, "writer", under=pack) as tx:
-            loaded = await review.load(tx, self.context.vault, proposal_id, to_decide=True)
-            if await regate(self.context, tx, loaded, pack) is not None:
-                return
-            self._check_ordinary(loaded, pack)
-            reason = self.acknowledge.get(proposal_id)
+            item = await load_item(tx, self.context.vault, proposal_id)
+            review.check_undecided(item.asked)
+            first = item.to_promote(self.principal)[0]
+            if await regate(self.context, tx, first, pack) is not None:
+                return first is item.asked
+            self._check_ordinary(item, pack)
+            reason = self._acknowledged(item)
+            what = {"note": self.note, "reason": reason}
             try:
-                await approve_one(
-                    self.context,
-                    tx,
-                    loaded,
-                    pack,
-                    self.principal,
-                    note=self.note,
-                    reason=reason,
-                    uncontradicted=reason is None,
-                )
+                await approve_item(self.context, tx, item, pack, self.principal, **what, uncontradicted=reason is None)
             except Contradicts:
-                raise _NotOrdinary(is_ordinary(loaded.proposal, self.principal.id, pack, contradicts=True)) from None
+                raise _NotOrdinary(self._is_ordinary(item, pack, contradicts=True)) from None
+        self.ended |= {one.proposal.proposal_id for one in item.members}
+        return True
 
-    def _check_ordinary(self, loaded: review.Loaded, pack: Pack) -> None:
-        """Raise `LeftOut` for what is neither ordinary nor acknowledged."""
-        decision = is_ordinary(loaded.proposal, self.principal.id, pack)
-        if not decision.passed and loaded.proposal.proposal_id not in self.acknowledge:
+    def _acknowledged(self, item: Item) -> str | None:
+        """Return why an item is approved that is not ordinary, if the reviewer acknowledged one of its proposals."""
+        names = [one.proposal.proposal_id for one in (item.asked, *item.others)]
+        return next((self.acknowledge[name] for name in names if name in self.acknowledge), None)
+
+    def _is_ordinary(self, item: Item, pack: Pack, *, contradicts: bool = False) -> Decision:
+        """Decide whether each proposal of an item is ordinary, with every reason against any of them."""
+        found = [
+            is_ordinary(one.proposal, self.principal.id, pack, contradicts=contradicts and one is item.asked)
+            for one in (item.asked, *item.others)
+        ]
+        against = dict.fromkeys(reason for one in found if not one.passed for reason in one.reasons)
+        return Decision(outcome="refuse", reasons=tuple(against)) if against else found[0]
+
+    def _check_ordinary(self, item: Item, pack: Pack) -> None:
+        """Raise `LeftOut` for an item that is neither ordinary nor acknowledged."""
+        decision = self._is_ordinary(item, pack)
+        if not decision.passed and self._acknowledged(item) is None:
             raise _NotOrdinary(decision)
+
+    def _fail(self, item: Item, error: MunimentError) -> None:
+        """Record the error of an item for each of its proposals that were to be approved."""
+        self.errors |= dict.fromkeys(self._asked(item), error)
+
+    def _asked(self, item: Item) -> list[str]:
+        """Return those of an item's proposals that are to be approved."""
+        names = (one.proposal.proposal_id for one in (item.asked, *item.others))
+        return [name for name in names if name in self.proposal_ids]
 
 
 def _outcome(proposal_id: str, proposal: Proposal | None, error: MunimentError | None) -> Outcome:

@@ -60,18 +60,18 @@ async def draft(
 async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id: str, edited: Draft) -> EditCheck:
     """Return what the edit would become. Nothing is written: the transaction may be read-only."""
     comparer = await context.reading_comparer(tx, pack)
-    decision = await (await Intake.of(context, tx, pack, [edited], comparer=comparer)).decide(tx)
+    decision = await (await Intake.of(context, tx, pack, [edited], comparer=comparer, enters=False)).decide(tx)
     if decision.refused:
         (refusal,) = await candidates.record_refusals(tx, decision.refused, keep=False)
         return EditCheck(proposal_id=proposal_id, refusal=refusal)
     passed, compared = decision.passed[0].draft, decision.passed[0].compared
-    candidate, observed_at = passed.candidate, passed.capture.observed_at
-    tier = tier_for(candidate, pack)
+    candidate, capture = passed.candidate, passed.capture
+    tier = tier_for(candidate, capture.kind, pack)
     against = [
         ContradictedMemory(
             memory_id=one.memory.memory_id,
             reason=one.reason,
-            replaced=may_supersede(candidate, tier, observed_at, one.memory, pack, judged=one.judged).passed,
+            replaced=may_supersede(candidate, tier, capture, one, pack).passed,
         )
         for one in compared.contradicts
     ]
@@ -84,6 +84,7 @@ async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id
         priority=priority_for(candidate, pack),
         human_reasons=reasons_for_a_person(
             candidate,
+            capture,
             tier=tier,
             contradicts=any(not one.replaced for one in against),
             suspended=candidate.write_class in suspended,

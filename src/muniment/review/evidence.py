@@ -18,6 +18,7 @@ from muniment.model.trail import Evidence
 from muniment.pack import Pack
 from muniment.promotion.promote import four_eyes
 from muniment.review import store as review
+from muniment.review.item_store import Item
 
 # A statement can contradict or repeat more memories than anybody reads.
 MEMORIES_SHOWN = 20
@@ -43,7 +44,7 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
             memories=await _memories(context, tx, proposal, met),
             consent=await ledger.one(tx, context.vault, consent_id) if consent_id is not None else None,
             labels=tuple(one for one in pack.labels if pack.at_least(one, candidate.classification)),
-            barred=_barred(principal, loaded, pack),
+            barred=await _barred(context, tx, principal, loaded, pack),
         )
 
 
@@ -68,11 +69,16 @@ def _named(proposal: Proposal, met: list[Contradiction]) -> Iterator[str | None]
     yield from (one.memory_id for one in proposal.verdicts)
 
 
-def _barred(principal: Principal, loaded: review.Loaded, pack: Pack) -> str | None:
+async def _barred(
+    context: FabricContext, tx: Transaction, principal: Principal, loaded: review.Loaded, pack: Pack
+) -> str | None:
+    """Return why the principal cannot approve a proposal, nor another that says the same."""
     if not pack.has_label(loaded.proposal.candidate.classification):
         return f"the pack in force, {pack.ref}, declares no label {loaded.proposal.candidate.classification}"
     try:
         four_eyes(principal, loaded, pack)
     except SelfApproval as error:
-        return error.message
+        others = await review.load_many(tx, context.vault, loaded.proposal.same, skip_broken=True)
+        first = Item(loaded, tuple(others)).to_promote(principal)[0]
+        return error.message if first is loaded else None
     return None

@@ -1,19 +1,21 @@
 """Stage 3, review: candidates that passed the gates enter the queue, with what policy derives for them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from muniment.candidates.rules import Draft, due_at, priority_for, tier_for
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import Compared, Contradicted, may_supersede, repeated
+from muniment.contradictions.rules import Compared, Contradicted, is_own_update, may_supersede, repeated
 from muniment.database.storage import Transaction
+from muniment.model.capture import holder_of
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.ids import make_ids
 from muniment.model.proposal import HumanReason
 from muniment.pack import Pack
+from muniment.review.opposites import Opposite
 from muniment.review.rules import reasons_for_a_person
-from muniment.review.store import mark_duplicate
+from muniment.review.store import mark_duplicates
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,17 @@ class QueueEntry:
 
     @property
     def auto_eligible(self) -> bool:
-        """Whether policy may promote it: no reason for a person, and no duplicate."""
-        return not self.reasons and self.duplicate_of is None
+        """Whether policy may promote it: no reason for a person, and no duplicate.
+
+        That it was asked for holds nothing up; what asks to forget or to correct waits for a person (CAN-12).
+        """
+        asked = self.draft.action == "promote" and self.reasons == ("user_asked",)
+        return (not self.reasons or asked) and self.draft.action == "promote" and self.duplicate_of is None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits to be promoted, unless that happens at once: no duplicate, no sample, no other request."""
+        return self.duplicate_of is None and self.draft.audits is None and self.draft.action == "promote"
 
 
 def queue_entries(
@@ -52,23 +63,28 @@ def queue_entries(
 def _queue_entry(
     proposal_id: str, draft: Draft, compared: Compared, pack: Pack, suspended: frozenset[WriteClass]
 ) -> QueueEntry:
-    candidate, tier = draft.candidate, tier_for(draft.candidate, pack)
+    candidate, capture = draft.candidate, draft.capture
+    tier = tier_for(candidate, capture.kind, pack)
     # A sample repeats what was promoted: a person says whether it is right.
     sampled = draft.audits is not None
-    against = () if sampled else compared.contradicts
-    same = [] if sampled else repeated(candidate, tier, compared, pack)
-    observed_at = draft.capture.observed_at
-    unsettled = any(
-        not may_supersede(candidate, tier, observed_at, one.memory, pack, judged=one.judged).passed for one in against
-    )
+    # What asks to forget something states nothing.
+    states = not sampled and draft.action != "retract"
+    against = compared.contradicts if states else ()
+    same = repeated(candidate, tier, compared, pack) if states else []
+    settled = [may_supersede(candidate, tier, capture, one, pack) for one in against]
+    unsettled = not all(one.passed for one in settled)
+    if draft.action == "correct" and settled and all(is_own_update(one) for one in settled):
+        # A user's newer fact about themselves: nobody has to pick what it replaces (CAN-12, CTR-4).
+        draft = replace(draft, action="promote", targets=())
     reasons = reasons_for_a_person(
         candidate,
+        capture,
         tier=tier,
         contradicts=unsettled,
         returned=draft.reopens is not None,
         sampled=sampled,
         suspended=candidate.write_class in suspended,
-        uncertain=bool(compared.uncertain) and not sampled,
+        uncertain=(bool(compared.uncertain) or draft.uncertain) and not sampled,
         pack=pack,
     )
     return QueueEntry(
@@ -83,8 +99,18 @@ def _queue_entry(
     )
 
 
-async def enqueue(tx: Transaction, entries: Sequence[QueueEntry], pack: Pack, *, edit_of: str | None = None) -> None:
-    """Put candidates that passed the gates into the queue.
+async def enqueue(
+    tx: Transaction,
+    entries: Sequence[QueueEntry],
+    pack: Pack,
+    waiting: Collection[str],
+    opposites: Sequence[Opposite] = (),
+    *,
+    edit_of: str | None = None,
+) -> None:
+    """Put candidates that passed the gates into the queue; `waiting` are the proposals that stay there.
+
+    Of the `opposites` that were found those are recorded of which both stay.
 
     What repeats a live memory is marked a duplicate at once; otherwise each contradiction is opened.
     """
@@ -112,8 +138,19 @@ async def enqueue(tx: Transaction, entries: Sequence[QueueEntry], pack: Pack, *,
         "reopens": [one.reopens for one in drafts],
         "run_id": [one.capture.run_id for one in drafts],
         "audits": [one.audits for one in drafts],
+        "action": [one.action for one in drafts],
+        "targets": [list(one.targets) for one in drafts],
     }
     tx.defer_columns("review.enqueue", columns, seq=tick.seq, at=tick.at, pack=pack.ref, edit_of=edit_of)
+    holders = {
+        one.proposal_id: holder_of(one.draft.candidate.subject, one.draft.candidate.scope.user_id) for one in entries
+    }
+    tx.defer_many("review.wait", [one for one in holders.items() if one[0] in waiting], seq=tick.seq)
+    against = _opposites(entries, waiting, opposites, edit_of)
+    tx.defer_many("review.oppose", against, seq=tick.seq, at=tick.at)
+    named: dict[str, list[str]] = {}
+    for proposal_id, other, _ in against:
+        named.setdefault(proposal_id, []).append(other)
     for one in entries:
         candidate = one.draft.candidate
         tx.emit(
@@ -125,10 +162,30 @@ async def enqueue(tx: Transaction, entries: Sequence[QueueEntry], pack: Pack, *,
             tier=one.tier,
             reasons=list(one.reasons),
             **({"reopens": one.draft.reopens} if one.draft.reopens else {}),
+            **({"opposites": named[one.proposal_id]} if one.proposal_id in named else {}),
         )
     for one in entries:
         if one.duplicate_of is None:
             await contradictions.open_(tx, "auto", one.proposal_id, one.draft.candidate, one.contradicts)
     for one in entries:
         if one.duplicate_of is not None:
-            await mark_duplicate(tx, one.proposal_id, one.draft.candidate, pack.ref, one.duplicate_of)
+            repeats = {one.proposal_id: one.draft.candidate}
+            await mark_duplicates(tx, repeats, pack.ref, one.duplicate_of, new=True)
+
+
+def _opposites(
+    entries: Sequence[QueueEntry], waiting: Collection[str], opposites: Sequence[Opposite], edit_of: str | None
+) -> list[tuple[str, str, str]]:
+    """Return the pairs of proposals that contradict each other and both stay open, with the reasons.
+
+    What an entry replaces, as its edit or as its copy under another pack, is no opposite of it.
+    """
+    entered = {one.draft.candidate.candidate_id: one for one in entries}
+    found: list[tuple[str, str, str]] = []
+    for one in opposites:
+        entry, beside = entered[one.candidate_id], entered.get(one.other)
+        other = beside.proposal_id if beside is not None else one.other
+        stays = entry.proposal_id in waiting and (beside is None or other in waiting)
+        if stays and other not in (edit_of, entry.draft.reopens):
+            found.append((entry.proposal_id, other, one.reason))
+    return found

@@ -1,15 +1,96 @@
 -- Stage 3, review: the queue and the verdicts.
 
 -- name: enqueue
--- each: proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id, audits
+-- each: proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id, audits, action, targets
 INSERT INTO proposals (tenant_id, seq, enqueued_at,
-  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id, audits)
+  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id, audits, action, targets)
 VALUES (:tenant_id, :seq, :at,
-  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of, :reopens, :run_id, :audits)
+  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of, :reopens, :run_id, :audits, :action, :targets)
+
+-- name: propose_again
+-- The candidate of a memory that was superseded, once more.
+INSERT INTO proposals (tenant_id, seq, enqueued_at,
+  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, run_id, restores)
+VALUES (:tenant_id, :seq, :at,
+  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :run_id, :restores)
 
 -- name: lock
--- Two people on one proposal pass one after the other; many proposals are locked in one order for all.
-SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY proposal_id FOR UPDATE
+-- Two people on one proposal pass one after the other; many proposals are locked in one order for all. Rows that refer to a
+-- proposal can be written meanwhile: whoever writes them has the tenant's clock, which comes after all locks.
+SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY proposal_id FOR NO KEY UPDATE
+
+-- name: lock_items
+-- The same with the open proposals that say the same as these, up to :count for all together (REV-11).
+SELECT p.proposal_id FROM proposals p
+WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids || ARRAY(
+  SELECT q.proposal_id
+  FROM candidates same
+  JOIN proposals q ON q.tenant_id = :tenant_id AND q.candidate_id = same.candidate_id
+  WHERE same.tenant_id = :tenant_id AND {same_item q} AND same.fingerprint = ANY (ARRAY(
+    SELECT DISTINCT own.fingerprint FROM proposals a
+    JOIN candidates own ON own.tenant_id = :tenant_id AND own.candidate_id = a.candidate_id
+    WHERE a.tenant_id = :tenant_id AND a.proposal_id = ANY (:proposal_ids) AND a.action = 'promote'))
+  GROUP BY q.seq, q.proposal_id ORDER BY q.seq, q.proposal_id LIMIT :count))
+ORDER BY p.proposal_id FOR NO KEY UPDATE
+
+-- name: beside
+-- Of these proposals, while they are open: how many say the same and which, the first :count of them in the order they came
+-- (REV-11); and which open ones contradict them (REV-12).
+WITH asked AS MATERIALIZED (
+  SELECT p.proposal_id, CASE WHEN p.action = 'promote' THEN c.fingerprint END AS fingerprint
+  FROM proposals p
+  JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+  WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids) AND {undecided p}),
+items AS MATERIALIZED (
+  SELECT same.fingerprint, count(*) AS count, (array_agg(q.proposal_id ORDER BY q.seq, q.proposal_id))[1:(:count::int)] AS members
+  FROM candidates same
+  JOIN proposals q ON q.tenant_id = :tenant_id AND q.candidate_id = same.candidate_id
+  WHERE same.tenant_id = :tenant_id AND same.fingerprint = ANY (ARRAY(SELECT DISTINCT a.fingerprint FROM asked a)) AND {same_item q}
+  GROUP BY same.fingerprint HAVING count(*) > 1),
+pairs AS MATERIALIZED (
+  SELECT k.proposal_id, k.contradicts AS other FROM proposal_contradictions k
+  WHERE k.tenant_id = :tenant_id AND k.proposal_id = ANY (:proposal_ids)
+  UNION ALL
+  SELECT k.contradicts, k.proposal_id FROM proposal_contradictions k
+  WHERE k.tenant_id = :tenant_id AND k.contradicts = ANY (:proposal_ids))
+SELECT a.proposal_id, i.count, i.members, o.others
+FROM asked a
+LEFT JOIN items i ON i.fingerprint = a.fingerprint
+LEFT JOIN (
+  SELECT k.proposal_id, array_agg(k.other ORDER BY q.seq, q.proposal_id) AS others
+  FROM pairs k
+  JOIN proposals q ON q.tenant_id = :tenant_id AND q.proposal_id = k.other
+  WHERE {undecided q} GROUP BY k.proposal_id) o ON o.proposal_id = a.proposal_id
+WHERE i.count IS NOT NULL OR o.others IS NOT NULL
+
+-- name: wait
+-- each: proposal_id, holder
+INSERT INTO waiting_proposals (tenant_id, proposal_id, holder, seq) VALUES (:tenant_id, :proposal_id, :holder, :seq)
+
+-- name: wait_no_more
+DELETE FROM waiting_proposals WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids)
+
+-- name: waiting_ids
+-- Which proposals wait about each of those holders: the latest :each of each.
+SELECT w.proposal_id FROM {waiting_about asked}
+
+-- name: waiting_beside
+-- Open proposals about each of those holders, the latest :each of each and :most in all, without the :known ones, with the keys of
+-- their content. OFFSET 0 keeps the order of the joins: before a table was analysed, each looks as small as the few that wait.
+SELECT p.proposal_id, p.tier_derived, {candidate c}, s.wrapped_key, s.key_version
+FROM {waiting_about asked}
+CROSS JOIN LATERAL (
+  SELECT * FROM proposals o WHERE o.tenant_id = :tenant_id AND o.proposal_id = w.proposal_id AND NOT o.proposal_id = ANY (:known) OFFSET 0) p
+CROSS JOIN LATERAL (SELECT * FROM candidates o WHERE o.tenant_id = :tenant_id AND o.candidate_id = p.candidate_id OFFSET 0) c
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
+WHERE p.action = 'promote' AND c.content <> '' AND {undecided p}
+ORDER BY p.seq DESC, p.proposal_id DESC
+LIMIT :most
+
+-- name: oppose
+-- each: proposal_id, contradicts, reason
+INSERT INTO proposal_contradictions (tenant_id, proposal_id, contradicts, seq, found_at, txid, reason)
+VALUES (:tenant_id, :proposal_id, :contradicts, :seq, :at, :txid, :reason)
 
 -- name: is_there
 SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = :proposal_id
@@ -17,8 +98,8 @@ SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id =
 -- name: some
 -- Proposals with their candidates, by id.
 SELECT p.proposal_id, p.seq AS proposal_seq, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check,
-  p.contradicts, p.auto_eligible, p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens, p.audits,
-  {candidate c}, m.memory_id
+  p.contradicts, p.auto_eligible, p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens, p.audits, p.restores,
+  p.action, p.targets, {candidate c}, CASE WHEN p.action = 'promote' THEN c.fingerprint END AS item, m.memory_id
 FROM proposals p
 JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
 LEFT JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
@@ -27,10 +108,10 @@ WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
 -- name: list
 -- plan: each time
 -- The queue by due time; with `closed` also the proposals with a final verdict. A proposal is open while no verdict ended
--- it; `held` ones are open too.
+-- it; `held` ones are open too. Open ones that say the same are listed as one, unless closed ones are listed too.
 SELECT p.proposal_id
 FROM proposals p
-WHERE p.tenant_id = :tenant_id AND {listed p} AND (:closed OR {undecided p}) AND {narrowed p}
+WHERE p.tenant_id = :tenant_id AND {listed p} AND (:closed OR ({undecided p} AND {leads p})) AND {narrowed p}
 ORDER BY p.due_at, p.proposal_id
 LIMIT :count
 
@@ -38,10 +119,10 @@ LIMIT :count
 -- plan: each time
 -- Open proposals, filtered by columns of other tables, which are read for open proposals only.
 WITH open AS MATERIALIZED (
-  SELECT p.proposal_id, p.candidate_id, p.due_at, p.human_reasons, p.tier_derived
+  SELECT p.proposal_id, p.candidate_id, p.seq, p.due_at, p.human_reasons, p.tier_derived, p.action
   FROM proposals p
   WHERE p.tenant_id = :tenant_id AND {listed p} AND {undecided p})
-SELECT p.proposal_id FROM open p WHERE {narrowed p} ORDER BY p.due_at, p.proposal_id LIMIT :count
+SELECT p.proposal_id FROM open p WHERE {narrowed p} AND {leads p} ORDER BY p.due_at, p.proposal_id LIMIT :count
 
 -- name: counts
 -- plan: each time

@@ -1,13 +1,15 @@
 """Rules of the review stage: when a person must decide, and who may approve."""
 
 from muniment.capture.rules import vouched_in
+from muniment.contradictions.rules import is_users_own
 from muniment.model.candidate import Candidate
+from muniment.model.capture import Capture
 from muniment.model.context import Principal
 from muniment.model.decision import Decision, Reason, passing, refusing
 from muniment.model.fields import Tier
 from muniment.model.names import is_among, same_person
 from muniment.model.proposal import HumanReason, Proposal
-from muniment.model.speakers import USER
+from muniment.model.speakers import TOOL, USER
 from muniment.pack import Pack
 
 # ---- approval ----
@@ -15,6 +17,7 @@ from muniment.pack import Pack
 
 def reasons_for_a_person(
     candidate: Candidate,
+    capture: Capture,
     *,
     tier: Tier,
     contradicts: bool,
@@ -24,10 +27,9 @@ def reasons_for_a_person(
     uncertain: bool = False,
     pack: Pack,
 ) -> tuple[HumanReason, ...]:
-    """Return why policy may not promote a candidate; no reasons mean that it may (REV-3)."""
+    """Return why policy may not promote a candidate of a capture; no reasons mean that it may (REV-3)."""
     policy = pack.policy_for(candidate.write_class)
-    thresholds = pack.memory_layer.promotion_thresholds
-    floor = policy.auto_promotion.threshold if policy.auto_promotion else thresholds.auto_confidence
+    floor = promotion_threshold(candidate, capture, tier, pack)
     reasons: dict[HumanReason, bool] = {
         "approval_mode": policy.approval == "human" or policy.auto_promotion is None,
         "operator_source": candidate.source == "operator" or candidate.editor is not None,
@@ -42,8 +44,28 @@ def reasons_for_a_person(
         "suspended": suspended,
         "near_threshold": uncertain,
     }
-    found: tuple[HumanReason, ...] = (*(reason for reason, holds in reasons.items() if holds), *candidate.flags)
+    flags: tuple[HumanReason, ...] = candidate.flags
+    if pack.memory_layer.contradiction.own_updates and is_users_own(candidate, capture, pack):
+        # What a user updates about themselves is promoted like what they say first, unless it contradicts (CTR-4).
+        flags = tuple(flag for flag in flags if flag != "user_correction")
+    found: tuple[HumanReason, ...] = (*(reason for reason, holds in reasons.items() if holds), *flags)
     return tuple(dict.fromkeys(found))
+
+
+def promotion_threshold(candidate: Candidate, capture: Capture, tier: Tier, pack: Pack) -> float:
+    """Return the confidence from which policy promotes a candidate: its class's, or the working tier's own (TIR-6).
+
+    The working tier's own does not count for a tool result that the author's credential does not vouch for.
+    """
+    thresholds = pack.memory_layer.promotion_thresholds
+    policy = pack.policy_for(candidate.write_class)
+    usual = policy.auto_promotion.threshold if policy.auto_promotion else thresholds.auto_confidence
+    if tier != "working" or thresholds.working is None:
+        return usual
+    only_claimed = (capture.vouched or "").startswith(TOOL) is False and (
+        capture.kind == "tool_result" or (capture.origin or "").startswith(TOOL)
+    )
+    return usual if only_claimed else thresholds.working
 
 
 def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, ...], *, strict: bool) -> Decision:
@@ -92,6 +114,8 @@ def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: b
     against = proposal.contradiction_check.contradicted
     if contradicts or against or "contradiction" in proposal.human_reasons:
         found.append(Reason(code="contradiction", detail=", ".join(against)))
+    if proposal.action != "promote":
+        found.append(Reason(code="names_targets", detail=proposal.action))
     if proposal.assignee is not None and not same_person(proposal.assignee, approver):
         found.append(Reason(code="assigned", detail=proposal.assignee))
     return Decision(outcome="refuse", reasons=tuple(found)) if found else passing("ordinary")
@@ -104,6 +128,7 @@ REASON_WORDS = {
     "high_risk": "high risk",
     "low_trust": "low in trust",
     "contradiction": "contradicts a memory",
+    "names_targets": "asks to forget or correct one of several memories",
     "assigned": "assigned to somebody else",
 }
 

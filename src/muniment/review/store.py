@@ -32,6 +32,9 @@ Cause = Literal["contradiction", "budget", "pack"]
 # The filters of the queue that need the candidate or the verdicts of a proposal.
 _OF_OTHER_TABLES = ("tier", "reason", "entity", "assignee", "status")
 
+# Other proposals of its item that a proposal names.
+SHOWN = 20
+
 # A proposal that will not become a memory contradicts nothing any more.
 _ENDS_CONTRADICTIONS: dict[Action, Outcome] = {
     "edit": "edited",
@@ -54,6 +57,11 @@ class Loaded:
     row: Row
     opened_with: SubjectKey | None
     editors: tuple[str, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no final verdict yet."""
+        return self.proposal.status in ("pending", "held")
 
     @property
     def key(self) -> SubjectKey:
@@ -105,8 +113,11 @@ async def load_many(
 ) -> list[Loaded]:
     """Load proposals, opened, in that order; unknown ids are left out, and with `skip_broken` what does not open."""
     wanted = {"proposal_ids": list(proposal_ids)}
-    proposals, verdicts = await tx.gather(("review.some", wanted), ("review.verdicts", wanted))
+    proposals, verdicts, others = await tx.gather(
+        ("review.some", wanted), ("review.verdicts", wanted), ("review.beside", wanted | {"count": SHOWN + 1})
+    )
     rows = {row["proposal_id"]: row for row in proposals}
+    beside = {row["proposal_id"]: row for row in others}
     verdict_rows: dict[str, list[Row]] = {}
     for row in verdicts:
         verdict_rows.setdefault(row["proposal_id"], []).append(row)
@@ -117,14 +128,15 @@ async def load_many(
     for row in (rows[proposal_id] for proposal_id in proposal_ids if proposal_id in rows):
         try:
             if (key := keys.get(row["holder"])) is not None or not row["content"]:
-                loaded.append(_opened(row, verdict_rows.get(row["proposal_id"], []), key))
+                name = row["proposal_id"]
+                loaded.append(_opened(row, verdict_rows.get(name, []), key, beside.get(name)))
         except SealBroken:
             if not skip_broken:
                 raise
     return loaded
 
 
-def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey | None) -> Loaded:
+def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey | None, beside: Row | None) -> Loaded:
     def opened(place: str, row_id: str, sealed: bytes | None) -> bytes | None:
         return key.open(place, row_id, sealed) if key is not None and sealed else None
 
@@ -132,7 +144,14 @@ def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey | None) -> Loaded
     verdicts = tuple(
         verdict_of(one, opened("verdicts.remark", one["verdict_id"], one["remark"])) for one in verdict_rows
     )
-    return Loaded(proposal_of(row, candidate_of(row, content), verdicts), row, key, tuple(row["editors"]))
+    others = _beside(row["proposal_id"], beside) if beside is not None else {}
+    return Loaded(proposal_of(row, candidate_of(row, content), verdicts, **others), row, key, tuple(row["editors"]))
+
+
+def _beside(proposal_id: str, row: Row) -> dict[str, Any]:
+    """Return what a proposal shows of the open ones that say the same, and of those that contradict it."""
+    same = [one for one in row["members"] or () if one != proposal_id][:SHOWN]
+    return {"count": row["count"] or 1, "same": tuple(same), "opposites": tuple(row["others"] or ())}
 
 
 async def page(tx: Transaction, filters: Mapping[str, Any], *, after: str | None, count: int) -> list[str]:
@@ -196,7 +215,7 @@ async def record_verdict(
     """Insert a verdict and return its id; `remark` is sealed for the `holder` of the proposal's content.
 
     Raises `AlreadyDecided` when somebody else ended the proposal first. With `locked`, nobody can have: the proposal
-    was locked and then seen undecided, or is new, so the insert goes out with the next statements.
+    was locked and then seen undecided, so the insert goes out with the next statements.
     """
     verdict_id = verdict_id or make_id("rv", (await tx.tick()).at)
     columns = {
@@ -223,14 +242,20 @@ async def _insert_verdicts(
     columns: Mapping[str, Sequence[Any]],
     *,
     locked: bool,
+    new: bool = False,
 ) -> None:
-    """Insert verdicts of one kind; what is not `locked` is one row, and inserted at once."""
+    """Insert verdicts of one kind; what is not `locked` is one row, and inserted at once.
+
+    A final verdict ends the waiting of its proposals; `new` ones have not waited.
+    """
     tick = await tx.tick()
     shared = {"seq": tick.seq, "at": tick.at, "action": action, "by": by[0], "by_kind": by[1], "pack": pack}
     if locked:
         tx.defer_columns("review.decide", columns, **shared)
     else:
         await tx.do("review.decide", **shared, **{name: column[0] for name, column in columns.items()})
+    if action in FINAL and not new:
+        tx.defer("review.wait_no_more", proposal_ids=columns["proposal_id"])
 
 
 class Approval(NamedTuple):
@@ -245,11 +270,17 @@ class Approval(NamedTuple):
 
 
 async def approve(
-    tx: Transaction, approvals: Sequence[Approval], principal: Principal | None, pack: Pack, note: str | None = None
+    tx: Transaction,
+    approvals: Sequence[Approval],
+    principal: Principal | None,
+    pack: Pack,
+    note: str | None = None,
+    *,
+    new: bool = False,
 ) -> list[str]:
     """Approve proposals and return the ids of the verdicts; without a principal they are policy's.
 
-    INVARIANT: each was locked and then seen undecided, or is new.
+    INVARIANT: each was locked and then seen undecided, or is `new`.
     """
     by, nothing = signature(principal), [None] * len(approvals)
     ids = make_ids("rv", len(approvals), (await tx.tick()).at)
@@ -262,7 +293,7 @@ async def approve(
         "priority": [one.priority for one in approvals],
         **dict.fromkeys(("assignee", "memory_id", "cause"), nothing),
     }
-    await _insert_verdicts(tx, "approve", by, pack.ref, columns, locked=True)
+    await _insert_verdicts(tx, "approve", by, pack.ref, columns, locked=True, new=new)
     for verdict_id, one in zip(ids, approvals, strict=True):
         tx.emit("memory.reviewed", by[0], proposal_id=one.proposal_id, verdict_id=verdict_id, action="approve")
     return ids
@@ -307,13 +338,31 @@ def _remark(key: SubjectKey, verdict_id: str, reason: str | None, note: str | No
     return key.seal("verdicts.remark", verdict_id, to_json(masked))
 
 
-async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> None:
-    """Record that a proposal repeats a memory: it is never promoted, and kept as corroboration (REV-7)."""
-    holder = holder_of(candidate.subject, candidate.scope.user_id)
-    await record_verdict(
-        tx, proposal_id, "duplicate", signature(None), pack=pack, holder=holder, memory_id=memory_id, locked=True
-    )
-    tx.emit("memory.duplicate", "auto", proposal_id=proposal_id, memory_id=memory_id)
+async def mark_duplicates(
+    tx: Transaction,
+    repeats: Mapping[str, Candidate],
+    pack: str,
+    memory_id: str,
+    *,
+    by: tuple[str, Source] | None = None,
+    new: bool = False,
+) -> None:
+    """Record that proposals repeat a memory: they are never promoted, and kept as corroboration (REV-7).
+
+    `repeats` has the candidate of each; `by` is who decided it, policy if nobody; `new` ones have not waited.
+    INVARIANT: each was locked and then seen undecided, or is new.
+    """
+    by, nothing = by or signature(None), [None] * len(repeats)
+    columns: dict[str, Sequence[Any]] = {
+        "verdict_id": make_ids("rv", len(repeats), (await tx.tick()).at),
+        "proposal_id": list(repeats),
+        "holder": [holder_of(one.subject, one.scope.user_id) for one in repeats.values()],
+        "memory_id": [memory_id] * len(repeats),
+        **dict.fromkeys(("remark", "tier", "priority", "assignee", "cause"), nothing),
+    }
+    await _insert_verdicts(tx, "duplicate", by, pack, columns, locked=True, new=new)
+    for proposal_id in repeats:
+        tx.emit("memory.duplicate", by[0], proposal_id=proposal_id, memory_id=memory_id)
 
 
 # ---- suspended classes (JOB-6): samples of a class were wrong too often for policy to promote it alone ----

@@ -9,9 +9,9 @@ from pydantic import Field, Strict
 
 from muniment.candidates.intake import enqueue_drafts
 from muniment.candidates.store import remember_rejection
-from muniment.context import FabricContext, retry_on_pack_change
+from muniment.context import FabricContext
 from muniment.database.storage import Transaction
-from muniment.errors import Conflict, InvalidInput, NotFound, NotPromotable, VersionConflict
+from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
@@ -20,7 +20,7 @@ from muniment.model.proposal import APPROVED_AT_ONCE, Action, HumanReason, Outco
 from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
 from muniment.model.trail import Evidence
 from muniment.pack import Pack
-from muniment.promotion.promote import approve_one, promote_many, promote_proposal, regate
+from muniment.promotion.promote import approve_item, regate
 from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
 from muniment.review import edit as editing
@@ -28,6 +28,7 @@ from muniment.review import store as review
 from muniment.review.approve_many import approve_many as approving_many
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
+from muniment.review.item_store import Item, load_item
 from muniment.verbs.declaration import verb
 
 
@@ -55,6 +56,8 @@ class ListProposals(Listing, QueueFilters):
 async def list_proposals(context: FabricContext, reader: Principal, request: ListProposals) -> list[Proposal]:
     """List the proposals that wait for a person, by due time; with `closed` also those that had their final verdict.
 
+    Open proposals that say the same in the same scope are one item (REV-11): the first of them is listed, with the
+    `count` of all; with `closed` each is listed.
     They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look, an
     `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
     `overdue` or are not. `after` is the id of the last proposal of the previous page.
@@ -125,18 +128,19 @@ class Approve(NotedAction):
 async def approve(context: FabricContext, reviewer: Principal, request: Approve) -> Proposal:
     """Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
 
+    Open proposals that say the same in the same scope are approved as one item (REV-11): the first of them that the
+    caller neither said, wrote nor edited is promoted, the others, this one perhaps among them, become its duplicates.
     The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or `blocked`
     if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was promoted
     without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
     `NotPromotable`.
     """
-    async with _locked(context, reviewer, request) as locked:
-        if locked.withdrawn is not None:
-            return locked.withdrawn
-        await approve_one(
-            context, locked.tx, locked.loaded, locked.pack, reviewer, note=request.note, supersedes=request.supersedes
-        )
-        return await _read(context, locked.tx, request.proposal_id)
+    async with _locked(context, reviewer, request, regated=False) as locked:
+        tx, item, pack = locked.tx, locked.item, locked.pack
+        if (instead := await regate(context, tx, item.to_promote(reviewer)[0], pack)) is not None:
+            return await _read(context, tx, instead)
+        await approve_item(context, tx, item, pack, reviewer, note=request.note, supersedes=request.supersedes)
+        return await _read(context, tx, request.proposal_id)
 
 
 class ApproveMany(VerbInput):
@@ -250,7 +254,8 @@ class Reject(NotedAction):
 async def reject(context: FabricContext, reviewer: Principal, request: Reject) -> Proposal:
     """End a proposal without promotion, with a reason. The same fact is refused for as long as the pack says.
 
-    A sample that is rejected (`audits`) takes the memory it was drawn from with it, as `wrong`.
+    Open proposals that say the same in the same scope are rejected with it (REV-11); a sample that is rejected
+    (`audits`) takes the memory it was drawn from with it, as `wrong`.
     """
     async with _locked(context, reviewer, request) as locked:
         if locked.withdrawn is not None:
@@ -259,9 +264,10 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
         if audits is not None:
             with suppress(Conflict):  # It was already retracted.
                 await retract_memory(context, locked.tx, audits, by=reviewer.id, reason="wrong", pack=locked.pack)
-        await review.decide(
-            locked.tx, locked.loaded, "reject", reviewer, locked.pack, reason=request.reason, note=request.note
-        )
+        for one in (locked.loaded, *locked.item.others):
+            await review.decide(
+                locked.tx, one, "reject", reviewer, locked.pack, reason=request.reason, note=request.note
+            )
         comparer = await context.comparer(locked.tx, locked.pack)
         await remember_rejection(locked.tx, context.vault, request.proposal_id, candidate, comparer)
         return await _read(context, locked.tx, request.proposal_id)
@@ -269,10 +275,13 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
 
 @verb("queue.lift", right="review", http="POST /queue/{proposal_id}/lift", retry=True, cli="lift")
 async def lift(context: FabricContext, reviewer: Principal, request: NotedAction) -> Proposal:
-    """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
+    """Lift a rejection or an undo, so that the same fact can be proposed again.
+
+    Raises `Conflict` for what was neither rejected nor undone.
+    """
 
     def check_rejected(proposal: Proposal) -> None:
-        if proposal.status != "rejected":
+        if proposal.status != "rejected" and all(verdict.action != "undo" for verdict in proposal.verdicts):
             raise Conflict(f"was not rejected: it is {proposal.status}", field="proposal_id")
         if any(verdict.action == "lift" for verdict in proposal.verdicts):
             raise Conflict("was lifted before", field="proposal_id")
@@ -330,18 +339,24 @@ class _LockedProposal:
     """A proposal that a reviewer acts on; `withdrawn` is what to return if the gates withdrew it."""
 
     tx: Transaction
-    loaded: review.Loaded
+    item: Item
     pack: Pack
     withdrawn: Proposal | None
+
+    @property
+    def loaded(self) -> review.Loaded:
+        """The proposal that was asked for."""
+        return self.item.asked
 
 
 @asynccontextmanager
 async def _locked(
-    context: FabricContext, reviewer: Principal, request: ProposalAction, *, ended: bool = False
+    context: FabricContext, reviewer: Principal, request: ProposalAction, *, ended: bool = False, regated: bool = True
 ) -> AsyncGenerator[_LockedProposal]:
-    """Lock a proposal for one reviewer's action; `ended` allows one that has had its final verdict.
+    """Lock a proposal, and those that say the same, for one reviewer's action.
 
-    One made under another pack passes the gates again first, which may withdraw it.
+    `ended` allows one that has had its final verdict. One made under another pack passes the gates again first, which
+    may withdraw it, if it is to be `regated` here.
     """
     proposal_id, version = request.proposal_id, request.version
     pack = await context.pack_for(reviewer)
@@ -349,15 +364,16 @@ async def _locked(
         context.reported(reviewer, "review", proposal_id),
         context.write_once(reviewer.tenant_id, "writer", under=pack) as tx,
     ):
-        loaded = await review.load(tx, context.vault, proposal_id, locked=True)
+        item = await load_item(tx, context.vault, proposal_id)
+        loaded = item.asked
         if version is not None and version != loaded.proposal.version:
             raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
         withdrawn: Proposal | None = None
         if not ended:
             review.check_undecided(loaded)
-            if (instead := await regate(context, tx, loaded, pack)) is not None:
+            if regated and (instead := await regate(context, tx, loaded, pack)) is not None:
                 withdrawn = await _read(context, tx, instead)
-        yield _LockedProposal(tx, loaded, pack, withdrawn)
+        yield _LockedProposal(tx, item, pack, withdrawn)
 
 
 async def _decide(
@@ -381,58 +397,3 @@ async def _decide(
 
 async def _read(context: FabricContext, tx: Transaction, proposal_id: str) -> Proposal:
     return (await review.load(tx, context.vault, proposal_id)).proposal
-
-
-# ---- policy approves: proposals that need no person are promoted without one (REV-3) ----
-
-# Proposals promoted in one transaction.
-AT_ONCE = 200
-# Proposals that one pass looks at.
-MOST = 10_000
-# The cursor up to which policy has no proposal left to promote.
-_CURSOR = "promote"
-
-
-async def promote_by_policy(context: FabricContext, tenant_id: str) -> tuple[str, ...]:
-    """Promote the proposals that need no person; returns the ids of the memories.
-
-    Proposals without neighbours are promoted together, the others one by one.
-    """
-    promoted: list[str] = []
-    async with context.transaction(tenant_id, "auditor") as tx:
-        eligible, settled = await review.auto_promotable(tx, MOST)
-    if settled is not None:
-        async with context.transaction(tenant_id, "writer") as tx:
-            tx.defer("cursor.advance", cursor=_CURSOR, seq=settled[0], place=settled[1])
-    for first in range(0, len(eligible), AT_ONCE):
-        part = eligible[first : first + AT_ONCE]
-        done = await _promote_together(context, tenant_id, part)
-        promoted += done.values()
-        for proposal_id in part:
-            if proposal_id not in done:
-                with suppress(NotPromotable):  # It stays pending, and stops no other.
-                    if (memory_id := await _promote_one(context, tenant_id, proposal_id)) is not None:
-                        promoted.append(memory_id)
-    return tuple(promoted)
-
-
-@retry_on_pack_change
-async def _promote_together(context: FabricContext, tenant_id: str, proposal_ids: Sequence[str]) -> dict[str, str]:
-    pack = await context.pack_in_force(tenant_id)
-    async with context.transaction(tenant_id, "writer", under=pack) as tx:
-        await review.lock(tx, proposal_ids)
-        loaded = await review.load_many(tx, context.vault, proposal_ids, skip_broken=True)
-        pending = [one for one in loaded if one.proposal.status == "pending"]
-        # What was proposed under another pack passes the gates again, alone.
-        here = [one for one in pending if one.proposal.pack == pack.ref]
-        return await promote_many(context, tx, here, pack, None, None) if here else {}
-
-
-@retry_on_pack_change
-async def _promote_one(context: FabricContext, tenant_id: str, proposal_id: str) -> str | None:
-    pack = await context.pack_in_force(tenant_id)
-    async with context.transaction(tenant_id, "writer", under=pack) as tx:
-        loaded = await review.load(tx, context.vault, proposal_id, locked=True)
-        if loaded.proposal.status != "pending" or await regate(context, tx, loaded, pack) is not None:
-            return None
-        return await promote_proposal(context, tx, loaded, pack, None)

@@ -37,7 +37,13 @@ DECLARED = {
     "note": "Note",
     "version": "Version",
 }
-_PREFIXES = {"webhook_id": "whk", "key_id": "key", "consent_id": "cns", "contradiction_id": "ctr"}
+_PREFIXES = {
+    "webhook_id": "whk",
+    "key_id": "key",
+    "consent_id": "cns",
+    "contradiction_id": "ctr",
+    "request_id": "erq",
+}
 _METAVARS = {"subject": "CEID", "entity": "CEID", "assignee": "ID", "to": "ID", "ref": "PACK", "write_class": "CLASS"}
 _PAGE = ("limit", "after")
 # The longest part of a help text that stands on one line of the table.

@@ -136,6 +136,8 @@ class RecallFields(TypedDict, total=False):
     """Also about entities up to this many steps away in the entity graph."""
     as_of: int | datetime | None
     """What was known at that past moment, or at that sequence number."""
+    valid_at: datetime | None
+    """Only what holds in the world at that time; by default now, with `as_of` at its moment."""
 
 
 class CompileFields(RecallFields, total=False):

@@ -18,6 +18,7 @@ PACKAGES = (
     "corrections",
     "contradictions",
     "consent",
+    "subject",
     "erasure",
     "audit",
     "archives",
@@ -46,6 +47,19 @@ GROUPS: Mapping[str, Group] = {
         "An action that is given the `version` the person read raises `VersionConflict` when it has changed since.",
     ),
     "consent": Group("Consents", "The consent ledger.", "The consent ledger of a tenant."),
+    "me": Group(
+        "Me",
+        "What end users see and do about themselves.",
+        "What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen.",
+    ),
+    "erasure_requests": Group(
+        "ErasureRequests",
+        "Requests of end users to be erased.",
+        "Requests of end users that everything about them is erased; a privacy officer releases or refuses each.",
+    ),
+    "codes": Group(
+        "Codes", "One-time codes for end users.", "One-time codes by which a person acts through an agent (SUB-5)."
+    ),
     "contradictions": Group(
         "Contradictions", "Facts that contradict each other.", "Pairs of facts that contradict each other."
     ),
@@ -62,6 +76,7 @@ GROUPS: Mapping[str, Group] = {
     "refusals": Group(
         "Refusals", "What the gates refused.", "What the gates refused: which gate, why and when, without content."
     ),
+    "sessions": Group("Sessions", "The sessions of runs.", "Sessions, whose working memories end with them."),
     "recalls": Group("Recalls", "The recorded recalls.", "Every recall of the tenant as recorded, without its query."),
     "work": Group("Work", "The state of the background jobs.", "The state of a tenant's background jobs."),
     "packs": Group("Packs", "The registered packs.", "The packs registered in a tenant."),

@@ -18,17 +18,18 @@ ON CONFLICT (tenant_id, job) DO UPDATE SET ran_at = excluded.ran_at, seq = exclu
 SELECT job, ran_at, next_at, took, failures, error FROM job_runs WHERE tenant_id = :tenant_id ORDER BY job
 
 -- name: outcomes
--- What people decided on the proposals of each source, the latest first: approved, or confirmed in an audit; or not.
+-- What people decided on the proposals of each source, the latest first: approved, or confirmed in an audit; or not, or undone.
 SELECT o.claimed_by AS source, o.raw_confidence, o.approved
 FROM (
-  SELECT c.claimed_by, c.raw_confidence, v.action IN ('approve', 'duplicate') AS approved,
+  SELECT c.claimed_by, c.raw_confidence, v.seq, v.verdict_id, v.action IN ('approve', 'duplicate') AS approved,
     row_number() OVER (PARTITION BY c.claimed_by ORDER BY v.seq DESC, v.verdict_id DESC) AS place
   FROM verdicts v
   JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
   JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
   WHERE v.tenant_id = :tenant_id AND v.by_kind = 'operator' AND c.claimed_by IS NOT NULL
-    AND v.action IN ('approve', 'edit', 'reject', 'duplicate') AND v.at > :since) o
+    AND v.action IN ('approve', 'edit', 'reject', 'duplicate', 'undo') AND v.at > :since) o
 WHERE o.place <= :most
+ORDER BY o.seq DESC, o.verdict_id DESC
 
 -- name: last_calibrations
 SELECT DISTINCT ON (source) source, verdicts, approved, points FROM calibrations WHERE tenant_id = :tenant_id ORDER BY source, seq DESC
@@ -125,12 +126,12 @@ ORDER BY p.due_at, p.proposal_id LIMIT :count
 
 -- name: audited
 -- What people decided on the samples, by class, since the class was last resumed. A sample whose memory was retracted
--- as wrong counts as wrong, whatever the verdict on the sample.
+-- as wrong, or whose promotion was undone, counts as wrong, whatever the verdict on the sample.
 SELECT p.class, count(*) AS samples, count(*) FILTER (WHERE w.seq IS NULL AND v.action = 'duplicate') AS correct
 FROM proposals p
 LEFT JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator'
   AND v.action IN ('duplicate', 'reject', 'edit')
-LEFT JOIN retractions w ON w.tenant_id = :tenant_id AND w.memory_id = p.audits AND w.reason = 'wrong'
+LEFT JOIN retractions w ON w.tenant_id = :tenant_id AND w.memory_id = p.audits AND w.reason IN ('wrong', 'undone')
 WHERE p.tenant_id = :tenant_id AND p.audits IS NOT NULL
   AND coalesce(w.seq, v.seq) > coalesce((SELECT max(b.seq) FROM breakers b WHERE b.tenant_id = :tenant_id AND b.write_class = p.class AND NOT b.open), 0)
 GROUP BY p.class ORDER BY p.class

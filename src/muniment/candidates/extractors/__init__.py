@@ -34,8 +34,10 @@ def _cached_extractors(key: PackKey, models: Models) -> tuple[Extractor, ...]:
 def _make_extractors(pack: Pack, models: Models) -> Iterator[Extractor]:
     layer = pack.memory_layer
     yield from (MapExtractor(field_map) for field_map in layer.extractors)
-    if layer.extraction.messages:
-        yield MessageExtractor()
+    # Where a message is a statement as a whole, its sentences say nothing more.
+    said = layer.extraction.said and "message" not in layer.statements_from
+    if layer.extraction.messages or said:
+        yield MessageExtractor(typed=layer.extraction.messages, said=said)
     if layer.extraction.decisions:
         yield DecisionExtractor()
     if layer.extraction.approvals:

@@ -1,15 +1,36 @@
 """The protocol of an extractor, which reads one capture and returns the facts it finds there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from muniment.errors import InvalidInput
+from muniment.language.readers import Readers
 from muniment.model.capture import Capture, Content, TypedFact
 from muniment.model.fields import build
 from muniment.model.ids import is_ceid
+from muniment.model.proposal import ProposalAction
 
 MOST_FACTS = 256
+# How the names of extractors that ask a language model begin; no other's has a colon.
+MODEL_PREFIX = "model:"
+# Begins the part of a failure that has the words of a model's server: the operator reads them, no event keeps them.
+SERVER_SAYS = "; its server says: "
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a fact was said in a message: by whom and when, and among what."""
+
+    speaker: str | None
+    said_at: datetime
+    # What its relative dates mean.
+    dates: dict[str, str] = field(default_factory=dict[str, str])
+    # The other sentences of the message.
+    context: tuple[str, ...] = ()
+    # Whether the speaker leaves it open.
+    hedged: bool = False
 
 
 @dataclass(frozen=True)
@@ -25,10 +46,29 @@ class Extracted:
     user_correction: bool = False
     # The predicate holds words of the capture: it is content, and is stored as a keyed hash.
     own_words: bool = False
+    # The predicate in words, where it was made a hash.
+    predicate_name: str | None = None
+    # The rules that read it, `name@version`, where an extractor has several.
+    read_by: str | None = None
+    # How it was said, if it is a sentence of a message (CAN-11).
+    said: Said | None = None
+    # What is read to judge its worth, and the rules' score; None where it is worth knowing in any case.
+    worth: tuple[str, float] | None = None
+    # The trained reader's score of its worth is within the margin of the threshold: a person looks at it.
+    near_threshold: bool = False
+    # What the speaker asks for (CAN-12); None where they ask for nothing.
+    asks: ProposalAction | None = None
 
 
 class Answers(Protocol):
-    """The stored answers of a language model for one capture, and the calls left for today."""
+    """What an extractor that asks a language model needs: stored answers for one capture, and the calls left today."""
+
+    async def readers(self) -> Readers | None:
+        """Return the trained readers of the tenant, by which texts are masked too; None for the rules alone.
+
+        Raises `ReadersUnavailable`.
+        """
+        ...
 
     async def get(self, extractor: str) -> bytes | None:
         """Return the stored answer; None if there is none."""

@@ -7,6 +7,7 @@ from muniment.console.pages import (
     contradictions,
     erasures,
     live,
+    me,
     memory,
     metrics,
     packs,
@@ -15,4 +16,4 @@ from muniment.console.pages import (
     why,
 )
 
-PAGES = (queue, proposal, contradictions, captures, live, memory, why, consent, erasures, audit, metrics, packs)
+PAGES = (queue, proposal, contradictions, captures, live, memory, why, consent, erasures, audit, metrics, packs, me)

@@ -1,4 +1,4 @@
-"""Erasure: erase a person after their id was typed again, search texts for a name, and the receipts."""
+"""Erasure: erase a person after their id was typed again, one fact, search texts for a name, and the receipts."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -10,8 +10,8 @@ from muniment.console.listing import load_listing
 from muniment.console.rendering import page
 from muniment.console.urls import query_fields
 from muniment.console.visitors import Requires, Visitor, error_text
-from muniment.errors import InvalidInput, NotFound
-from muniment.model.erasure import ErasureInput
+from muniment.errors import Conflict, InvalidInput, NotFound
+from muniment.model.erasure import ErasureInput, SharedCaptures
 from muniment.model.fields import build
 
 router = APIRouter()
@@ -80,6 +80,38 @@ async def remove_text(request: Request, visitor: Officer) -> Response:
     form = await read_form(request, visitor)
     memory = await visitor.fabric.retract(visitor.principal, text_field(form, "memory_id") or "", reason="erased")
     return page("name_search.html", visitor, typed={}, found=None, removed=memory.memory_id)
+
+
+@router.get("/erasures/fact")
+async def fact(request: Request, visitor: Officer) -> Response:
+    """What erasing one fact would take with it."""
+    fact_id = query_fields(request, "fact_id")["fact_id"]
+    return await _fact_page(visitor, fact_id)
+
+
+async def _fact_page(visitor: Visitor, fact_id: str, problem: str | None = None) -> Response:
+    would = None
+    try:
+        would = await visitor.fabric.preview_erasure(visitor.principal, fact_id)
+    except (InvalidInput, NotFound, Conflict) as error:
+        problem = error_text(error)
+    return page("erase_fact.html", visitor, problem=problem, fact_id=fact_id, would=would)
+
+
+@router.post("/erasures/fact")
+async def erase_fact(request: Request, visitor: Officer) -> Response:
+    """Erase one fact."""
+    form = await read_form(request, visitor)
+    fact_id, chosen = text_field(form, "fact_id") or "", text_field(form, "capture")
+    try:
+        receipt = await visitor.fabric.erase_fact(visitor.principal, fact_id=fact_id, capture=_decided(chosen))
+    except (InvalidInput, NotFound, Conflict) as error:
+        return await _fact_page(visitor, fact_id, error_text(error))
+    return redirect(visitor, "erasures", done=receipt.erasure_id)
+
+
+def _decided(chosen: str | None) -> SharedCaptures | None:
+    return "keep" if chosen == "keep" else "erase" if chosen == "erase" else None
 
 
 @router.post("/erasures")

@@ -17,14 +17,14 @@ from muniment.errors import InvalidInput
 from muniment.model.browse import MemorySummary, Wanted
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.ids import made_at
-from muniment.model.promoted import RetractionReason
+from muniment.model.promoted import StatedReason
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_memory"))]
 
 CONFIRMATION = "retract"
 # The reasons that a person may give; the others are set by the action that causes them.
-REASONS: dict[RetractionReason, str] = {
+REASONS: dict[StatedReason, str] = {
     "wrong": "it is not true, or never was",
     "deprecated": "it was true, but is no longer useful",
     "corrected": "it has been corrected elsewhere",
@@ -103,7 +103,7 @@ async def retract(
     """Retract a memory for good."""
     form = await read_form(request, visitor)
     typed = text_field(form, "reason")
-    reason: RetractionReason | None = next((name for name in REASONS if name == typed), None)
+    reason: StatedReason | None = next((name for name in REASONS if name == typed), None)
     try:
         if text_field(form, "confirmation") != CONFIRMATION:
             raise InvalidInput(f"type {CONFIRMATION} to confirm; nothing was retracted", field="confirmation")

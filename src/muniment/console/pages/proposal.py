@@ -61,6 +61,7 @@ VERDICTS = {
     "release": "released it",
     "lift": "lifted its rejection",
     "resolve": "settled its contradiction",
+    "undo": "undid its promotion",
 }
 
 

@@ -55,7 +55,8 @@ async def queue(request: Request, visitor: Reader) -> Response:
         listing=found,
         counts=counts,
         cards=_cards(counts),
-        barred={one.proposal_id for one in found.items if not _may_approve(visitor.principal, one)},
+        # Of several that say the same, one that the reviewer did not write may be promoted.
+        barred={one.proposal_id for one in found.items if one.count == 1 and not _may_approve(visitor.principal, one)},
         choices=CHOICES,
         reasons=REASONS,
     )

@@ -26,6 +26,7 @@ RECALLS_OFFERED = 12
 FILTERS: dict[FilterName, str] = {
     "user": "belongs to the run's user, or to the whole tenant",
     "session": "working memory: belongs to the run's session",
+    "session_end": "working memory: its session has not ended",
     "workflow": "episodic memory: belongs to the run's user or workflow",
     "intent": "has no intent, the run's intent, or a parent of it",
     "classification": "has a label that the run and its role may see",
@@ -36,12 +37,14 @@ FILTERS: dict[FilterName, str] = {
     "retracted": "was not retracted by then",
     "expired": "had not expired by then",
     "freshness": "no older than the pack allows for its tier",
+    "validity": "holds in the world at that time",
 }
 VISIBILITY: dict[str, str] = {
     "visible": "Every filter lets it through",
     "hidden": "Hidden",
     "not_yet_promoted": "Not promoted yet at that time",
     "expired": "Expired by that time",
+    "not_valid": "It does not hold at that time",
     "retracted": "Retracted by that time",
     "tombstoned": "Its content has been erased",
 }

@@ -6,7 +6,7 @@ CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
 DO $$
 DECLARE login text;
 BEGIN
-  FOREACH login IN ARRAY ARRAY['muniment_writer', 'muniment_recall', 'muniment_auditor', 'muniment_privacy', 'muniment_jobs'] LOOP
+  FOREACH login IN ARRAY ARRAY['muniment_writer', 'muniment_recall', 'muniment_auditor', 'muniment_privacy', 'muniment_jobs', 'muniment_subject'] LOOP
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
       EXECUTE format('CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS NOINHERIT', login);
     END IF;

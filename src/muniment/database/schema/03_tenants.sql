@@ -21,7 +21,7 @@ RETURN ((muniment.server_mark() << 40) | (pg_current_xact_id()::text::bigint & 1
 CREATE FUNCTION clock_bound() RETURNS interval LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN interval '5 minutes';
 
 REVOKE ALL ON FUNCTION name_characters(), name_keys(text), is_among(text, text[]), server_mark(), transaction_mark(), clock_bound() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION name_characters(), name_keys(text), is_among(text, text[]), server_mark(), transaction_mark(), clock_bound() TO muniment_writer, muniment_recall, muniment_auditor, muniment_privacy, muniment_jobs;
+GRANT EXECUTE ON FUNCTION name_characters(), name_keys(text), is_among(text, text[]), server_mark(), transaction_mark(), clock_bound() TO muniment_writer, muniment_recall, muniment_auditor, muniment_privacy, muniment_jobs, muniment_subject;
 
 -- The list of tenants: the jobs walk all of it, the writer may add its own, nobody else sees any of it.
 CREATE TABLE tenants (

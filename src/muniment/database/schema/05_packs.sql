@@ -34,6 +34,16 @@ CREATE TABLE pack_labels (
   FOREIGN KEY (tenant_id, pack) REFERENCES packs (tenant_id, pack)
 );
 
+-- That a pack lets end users confirm facts about themselves (SUB-2), and the trust that such a fact must have: the pack's floor.
+CREATE TABLE pack_confirmations (
+  tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  pack        text COLLATE "C" NOT NULL,
+  trust_floor float8 NOT NULL CHECK (trust_floor BETWEEN 0 AND 1),
+  PRIMARY KEY (tenant_id, pack),
+  UNIQUE (tenant_id, pack, trust_floor),
+  FOREIGN KEY (tenant_id, pack) REFERENCES packs (tenant_id, pack)
+);
+
 -- Every activation. Each follows the one before it: `previous_seq` is unique, so that of two activations at once one
 -- wins, the first one of a tenant included. `second_person` says that PAC-5 requires somebody other than who registered
 -- the pack, by the look of their names (REV-15); who registered it is taken from `packs` by foreign key.
@@ -78,7 +88,7 @@ CREATE TABLE packs_in_force (
 );
 
 -- Which rows a transaction sees and writes.
-SELECT rows_of_tenant('pack_labels');
+SELECT rows_of_tenant('pack_labels', 'pack_confirmations');
 SELECT add_policy('packs', 'tenant_read', 'SELECT');
 SELECT add_policy('packs', 'tenant_register', 'INSERT', writes => 'retired_at IS NULL');
 SELECT add_policy('packs', 'tenant_retire', 'UPDATE', sees => 'retired_at IS NULL', writes => 'retired_at IS NOT NULL', login => 'writer');
@@ -90,8 +100,9 @@ CREATE POLICY tenant_hold ON packs_in_force FOR UPDATE TO muniment_jobs, munimen
   USING (tenant_id = current_setting('muniment.tenant', true)) WITH CHECK (false);
 
 -- Who may do what.
-GRANT SELECT, INSERT ON pack_labels, pack_activations TO muniment_writer;
+GRANT SELECT, INSERT ON pack_labels, pack_confirmations, pack_activations TO muniment_writer;
 GRANT SELECT ON packs, pack_labels, pack_activations, packs_in_force TO muniment_recall, muniment_auditor;
+GRANT SELECT ON pack_confirmations TO muniment_auditor;
 GRANT SELECT ON packs, pack_activations TO muniment_privacy, muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (retired_at, retired_by) ON packs TO muniment_writer;
 GRANT SELECT, INSERT, UPDATE (seq, pack, txid) ON packs_in_force TO muniment_writer;

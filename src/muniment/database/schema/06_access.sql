@@ -3,8 +3,9 @@
 -- API keys. The secret is nowhere: `digest` is a hash of it and of all that the key stands for, under a key derived from the
 -- tenant's own data key, so that a row that was moved, copied or changed opens nothing. `label` is sealed under the key of the
 -- user it is for, else the tenant's own. `tools` and `channels` are those that the key may speak for (ISO-8), `packs` those
--- that its runs may pin, null for no limit of its own (ISO-5). Roles may be declared by a pack; an agent, an end user and a
--- key for one end user have none of the built-in ones but agent: with another it would reach further than that.
+-- that its runs may pin, null for no limit of its own (ISO-5). Roles may be declared by a pack; an agent and a key for one end
+-- user have none of the built-in ones but agent: with another it would reach further than that. The key of an end user may also
+-- have subject, and no other key has that (SUB-1).
 CREATE TABLE api_keys (
   tenant_id    text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   key_id       text COLLATE "C" NOT NULL,
@@ -29,11 +30,13 @@ CREATE TABLE api_keys (
   CHECK ((revoked_at IS NULL) = (revoked_by IS NULL)),
   CONSTRAINT api_keys_agents_are_no_persons CHECK (
     kind NOT IN ('agent', 'end_user')
-    OR ('agent' = ANY (roles) AND NOT roles && ARRAY['reviewer', 'correction_writer', 'privacy_officer', 'auditor', 'admin'])),
+    OR (('agent' = ANY (roles) OR (kind = 'end_user' AND 'subject' = ANY (roles)))
+      AND NOT roles && ARRAY['reviewer', 'correction_writer', 'privacy_officer', 'auditor', 'admin'])),
   CONSTRAINT api_keys_for_one_user CHECK (
     user_id IS NULL OR revoked_at IS NOT NULL
-    OR ('agent' = ANY (roles) AND NOT roles && ARRAY['reviewer', 'correction_writer', 'privacy_officer', 'auditor', 'admin'])),
-  CONSTRAINT api_keys_of_end_users CHECK (kind <> 'end_user' OR user_id = principal_id OR revoked_at IS NOT NULL)
+    OR (roles && ARRAY['agent', 'subject'] AND NOT roles && ARRAY['reviewer', 'correction_writer', 'privacy_officer', 'auditor', 'admin'])),
+  CONSTRAINT api_keys_of_subjects CHECK (NOT 'subject' = ANY (roles) OR kind = 'end_user' OR revoked_at IS NOT NULL),
+  CONSTRAINT api_keys_of_end_users CHECK (kind <> 'end_user' OR coalesce(user_id = principal_id, false) OR revoked_at IS NOT NULL)
 );
 
 -- That a request was made under a key of its caller's, in the transaction of what it asked for, and what was answered.

@@ -11,7 +11,8 @@ CREATE TABLE cursors (
   PRIMARY KEY (tenant_id, name)
 );
 
--- Who asked for which further consolidation of a capture, and why. The key settles who is first; a row is written once.
+-- Who asked for which further consolidation of a capture, and why. The key settles who is first; a row is written once. The
+-- answer of a language model that came late is consolidated by itself (CAN-14).
 CREATE TABLE reruns (
   tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   capture_id text COLLATE "C" NOT NULL,
@@ -20,7 +21,7 @@ CREATE TABLE reruns (
   ordered_at timestamptz NOT NULL,
   txid       xid8 NOT NULL,
   by         text COLLATE "C" NOT NULL,
-  reason     text NOT NULL CHECK (reason IN ('consent_changed', 'extractor_changed', 'pack_changed', 'requested')),
+  reason     text NOT NULL CHECK (reason IN ('consent_changed', 'extractor_changed', 'pack_changed', 'requested', 'late_answer')),
   PRIMARY KEY (tenant_id, capture_id, number),
   FOREIGN KEY (tenant_id, seq, ordered_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
@@ -38,7 +39,9 @@ CREATE TABLE consolidations (
 );
 
 -- Captures that could not be consolidated: tried again later, parked in the end (CAN-3). Work in hand, not a record: the row
--- goes when the capture is done. Those behind it that concern the same holder wait with it, so that order holds.
+-- goes when the capture is done. Those behind it that concern the same holder wait with it, so that order holds. `late`: the
+-- capture was consolidated without its language model and waits for that one's answer alone: 'answer' for its own, 'model' where
+-- the model fails as a whole. Only late ones of the same holder wait behind it.
 CREATE TABLE retries (
   tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   capture_id text COLLATE "C" NOT NULL,
@@ -49,6 +52,7 @@ CREATE TABLE retries (
   error      text COLLATE "C",
   parked_at  timestamptz,
   number     int NOT NULL DEFAULT 1,
+  late       text COLLATE "C" CONSTRAINT retries_late CHECK (late IS NULL OR (late IN ('answer', 'model') AND number > 1)),
   PRIMARY KEY (tenant_id, capture_id)
 );
 CREATE INDEX retries_due ON retries (tenant_id, seq, capture_id) WHERE parked_at IS NULL;
@@ -192,6 +196,8 @@ CREATE TABLE candidates (
 -- By which a capture that leaves lets go of its candidates.
 CREATE INDEX candidates_by_live_capture ON candidates (tenant_id, live_capture_id) WHERE live_capture_id IS NOT NULL;
 CREATE UNIQUE INDEX candidates_one_fact ON candidates (tenant_id, fact) WHERE fact IS NOT NULL;
+-- Only what waits for a verdict when it is written has a fingerprint.
+CREATE INDEX candidates_by_fingerprint ON candidates (tenant_id, fingerprint) WHERE fingerprint IS NOT NULL;
 SELECT divide_by_tenant('candidates', 'content', 'fact', 'fingerprint');
 SELECT key_between_partitions('candidates', 'tenant_id, capture_seq, live_capture_id, author',
   'captures', 'tenant_id, seq, capture_id, author');
@@ -219,7 +225,7 @@ GRANT SELECT, INSERT ON calibrations TO muniment_jobs;
 GRANT SELECT ON consolidations, retries TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (seq, capture_id) ON cursors TO muniment_writer;
 GRANT SELECT, INSERT, UPDATE (at) ON cursors TO muniment_jobs;
-GRANT SELECT, INSERT, UPDATE (tries, next_at, error, parked_at), DELETE ON retries TO muniment_writer;
+GRANT SELECT, INSERT, UPDATE (tries, next_at, error, parked_at, number, late), DELETE ON retries TO muniment_writer;
 GRANT SELECT, INSERT, UPDATE (calls) ON model_calls TO muniment_writer;
-GRANT SELECT (tenant_id, candidate_id, capture_id, entity, holder, subject, user_id) ON candidates TO muniment_privacy;
-GRANT SELECT (tenant_id, candidate_id, capture_id, entity, raw_confidence, claimed_by) ON candidates TO muniment_jobs;
+GRANT SELECT (tenant_id, candidate_id, capture_id, entity, holder, subject, user_id, corrects) ON candidates TO muniment_privacy;
+GRANT SELECT (tenant_id, candidate_id, capture_id, entity, raw_confidence, claimed_by, corrects) ON candidates TO muniment_jobs;

@@ -2,7 +2,8 @@
 
 -- A proposal's status is derived from its verdicts; the row itself never changes (REV-1). `edit_of` is the proposal that it
 -- edits; `reopens` the duplicate that comes back, once, as a proposal of its own (REV-8); `run_id` the run that it came out of
--- (REC-12); `audits` a memory that policy promoted alone and that a person is asked to look at again, once (JOB-6).
+-- (REC-12); `audits` a memory that policy promoted alone and that a person is asked to look at again, once (JOB-6); `restores` a
+-- memory that was superseded by one that was undone: its candidate is proposed once more (PRO-8).
 -- `action` is what it asks for: to promote its candidate, or that a memory is retracted or corrected, of the few in `targets` that
 -- may be meant (CAN-12).
 CREATE TABLE proposals (
@@ -29,8 +30,9 @@ CREATE TABLE proposals (
   audits         text COLLATE "C",
   action         text NOT NULL DEFAULT 'promote',
   targets        text[] COLLATE "C" NOT NULL DEFAULT '{}',
+  restores       text COLLATE "C",
   PRIMARY KEY (tenant_id, proposal_id),
-  UNIQUE (tenant_id, candidate_id),
+  CONSTRAINT proposals_of_candidate UNIQUE NULLS NOT DISTINCT (tenant_id, candidate_id, restores),
   CONSTRAINT proposals_tenant_id_proposal_id_candidate_id_tier_derived__key1
     UNIQUE (tenant_id, proposal_id, candidate_id, tier_derived, class),
   FOREIGN KEY (tenant_id, candidate_id) REFERENCES candidates (tenant_id, candidate_id),
@@ -38,19 +40,51 @@ CREATE TABLE proposals (
   FOREIGN KEY (tenant_id, reopens) REFERENCES proposals (tenant_id, proposal_id),
   CHECK (reopens <> proposal_id),
   CONSTRAINT proposals_action CHECK (action IN ('promote', 'retract', 'correct')),
-  CONSTRAINT proposals_targets CHECK (cardinality(targets) <= CASE action WHEN 'promote' THEN 0 ELSE 5 END)
+  CONSTRAINT proposals_targets CHECK (cardinality(targets) <= CASE action WHEN 'promote' THEN 0 ELSE 5 END),
+  CONSTRAINT proposals_ask_a_person CHECK (action = 'promote' OR NOT auto_eligible)
 );
 -- Few proposals edit, reopen or audit anything: the others are not in these.
 CREATE UNIQUE INDEX proposals_tenant_id_edit_of_key ON proposals (tenant_id, edit_of) WHERE edit_of IS NOT NULL;
 CREATE UNIQUE INDEX proposals_tenant_id_reopens_key ON proposals (tenant_id, reopens) WHERE reopens IS NOT NULL;
 CREATE UNIQUE INDEX proposals_tenant_id_audits_key ON proposals (tenant_id, audits) WHERE audits IS NOT NULL;
+CREATE UNIQUE INDEX proposals_tenant_id_restores_key ON proposals (tenant_id, restores) WHERE restores IS NOT NULL;
 CREATE INDEX proposals_by_due ON proposals (tenant_id, due_at, proposal_id);
 CREATE INDEX proposals_by_run ON proposals (tenant_id, run_id, seq) WHERE run_id IS NOT NULL;
 -- Proposals that policy may promote alone, in the order of their commits.
 CREATE INDEX proposals_by_policy ON proposals (tenant_id, seq, proposal_id) WHERE auto_eligible;
 
+-- Proposals that wait for a verdict, by whom they are about: those of one subject are found without reading what was decided before
+-- (REV-12). Work in hand, not a record: the row goes with the final verdict.
+CREATE TABLE waiting_proposals (
+  tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  proposal_id text COLLATE "C" NOT NULL,
+  holder      text COLLATE "C" NOT NULL,
+  seq         bigint NOT NULL,
+  PRIMARY KEY (tenant_id, proposal_id)
+);
+CREATE INDEX waiting_proposals_by_holder ON waiting_proposals (tenant_id, holder, seq);
+
+-- Two proposals that contradicted each other when the later of them, `proposal_id`, entered the queue, and in what they differ
+-- (REV-12). Written once; which of them still wait is derived from their verdicts.
+CREATE TABLE proposal_contradictions (
+  tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  proposal_id text COLLATE "C" NOT NULL,
+  contradicts text COLLATE "C" NOT NULL,
+  seq         bigint NOT NULL,
+  found_at    timestamptz NOT NULL,
+  txid        xid8 NOT NULL,
+  reason      text NOT NULL,
+  PRIMARY KEY (tenant_id, proposal_id, contradicts),
+  FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id),
+  FOREIGN KEY (tenant_id, contradicts) REFERENCES proposals (tenant_id, proposal_id),
+  FOREIGN KEY (tenant_id, seq, found_at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
+  CHECK (proposal_id <> contradicts)
+);
+CREATE INDEX proposal_contradictions_by_earlier ON proposal_contradictions (tenant_id, contradicts);
+
 -- Who decided what, when, and sealed (`remark`) why. One final verdict per proposal: of two operators at once one wins (REV-5).
--- A rejection can be lifted, once, by a named person (REV-6). `cause` is why a proposal is held or ended, in one word that a
+-- A rejection can be lifted, once, by a named person (REV-6). An `undo` of what policy promoted is remembered like a rejection
+-- (PRO-8); it is all that an end user can decide. `cause` is why a proposal is held or ended, in one word that a
 -- job can look for.
 CREATE TABLE verdicts (
   tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -58,9 +92,9 @@ CREATE TABLE verdicts (
   proposal_id text COLLATE "C" NOT NULL,
   seq         bigint NOT NULL,
   action      text NOT NULL CHECK (action IN ('approve', 'edit', 'reject', 'hold', 'block', 'duplicate', 'withdraw', 'override',
-    'assign', 'release', 'lift', 'resolve')),
+    'assign', 'release', 'lift', 'resolve', 'undo')),
   by          text COLLATE "C" NOT NULL,
-  by_kind     text NOT NULL CHECK (by_kind IN ('operator', 'system')),
+  by_kind     text NOT NULL CHECK (by_kind IN ('operator', 'system', 'end_user')),
   at          timestamptz NOT NULL,
   pack        text COLLATE "C" NOT NULL,
   tier        text CHECK (tier IN ('working', 'episodic', 'semantic', 'durable')),
@@ -76,7 +110,10 @@ CREATE TABLE verdicts (
   FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id),
   FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
   CHECK ((by = 'auto') = (by_kind = 'system')),
-  CONSTRAINT verdicts_lift CHECK (action <> 'lift' OR by_kind = 'operator')
+  CONSTRAINT verdicts_lift CHECK (action <> 'lift' OR by_kind IN ('operator', 'end_user')),
+  CONSTRAINT verdicts_undo CHECK (action <> 'undo' OR (by_kind <> 'system' AND memory_id IS NOT NULL)),
+  -- What an end user may decide about a fact of their own (SUB-2, PRO-8); a hold or a block is what the pack makes of it.
+  CONSTRAINT verdicts_of_its_subject CHECK (by_kind <> 'end_user' OR action IN ('approve', 'reject', 'lift', 'hold', 'block', 'duplicate', 'undo'))
 );
 CREATE UNIQUE INDEX verdicts_one_final ON verdicts (tenant_id, proposal_id)
   WHERE action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw');
@@ -113,7 +150,8 @@ CREATE TABLE refusals (
 CREATE INDEX refusals_by_time ON refusals (tenant_id, seq, capture_id, ordinal);
 
 -- The question to a subject whether a fact may be kept that was refused only because the subject had not consented (CON-9): which
--- fact of which capture, and its label; no content. It is answered once, until it ends, by who may record consents.
+-- fact of which capture, and its label; no content. It is answered once, until it ends, by who may record consents. `mark` is a
+-- hash of the fact under its subject's key, by which a fact is not asked about twice; an erasure destroys that key.
 CREATE TABLE consent_requests (
   tenant_id     text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   request_id    text COLLATE "C" NOT NULL,
@@ -132,6 +170,7 @@ CREATE TABLE consent_requests (
   answered_at   timestamptz,
   answered_txid xid8,
   answered_by   text COLLATE "C",
+  mark          bytea NOT NULL CHECK (length(mark) = 16),
   PRIMARY KEY (tenant_id, request_id),
   UNIQUE (tenant_id, capture_id, consolidation, extractor, ordinal),
   FOREIGN KEY (tenant_id, capture_id, consolidation, extractor, ordinal)
@@ -142,6 +181,7 @@ CREATE TABLE consent_requests (
   CONSTRAINT consent_requests_in_time CHECK (asked_at < ends_at AND answered_at < ends_at)
 );
 CREATE INDEX consent_requests_open ON consent_requests (tenant_id, subject, ends_at) WHERE answer IS NULL;
+CREATE INDEX consent_requests_by_mark ON consent_requests (tenant_id, subject, mark);
 
 -- Whether policy may promote a class alone: the last row of a class counts. Jobs may only open it, people only close it (JOB-6).
 CREATE TABLE breakers (
@@ -175,9 +215,11 @@ CREATE INDEX attendances_by_time ON attendances (tenant_id, at);
 
 -- No samples of content and keys.
 SELECT no_samples('verdicts', 'remark');
+SELECT no_samples('consent_requests', 'mark');
 
 -- Which rows a transaction sees and writes.
-SELECT rows_of_tenant('proposals', 'rejection_marks', 'refusals', 'attendances');
+SELECT rows_of_tenant('proposals', 'waiting_proposals', 'rejection_marks', 'refusals', 'attendances');
+SELECT rows_of_transaction('proposal_contradictions', 'tenant_find');
 SELECT rows_of_transaction('consent_requests', 'tenant_ask', writes => 'answer IS NULL');
 SELECT add_policy('consent_requests', 'answer_once', 'UPDATE', sees => 'answer IS NULL',
   writes => 'answer IS NOT NULL AND answered_txid = muniment.transaction_mark()', login => 'privacy');
@@ -191,8 +233,10 @@ SELECT add_policy('breakers', 'jobs_open', 'INSERT', writes => 'open', login => 
 SELECT add_policy('breakers', 'people_close', 'INSERT', writes => 'NOT open', login => 'writer', kind => 'RESTRICTIVE');
 
 -- Who may do what.
-GRANT SELECT, INSERT ON verdicts, rejection_marks, refusals, consent_requests, breakers TO muniment_writer;
-GRANT SELECT ON proposals, verdicts, rejection_marks, refusals, consent_requests, breakers TO muniment_auditor;
+GRANT SELECT, INSERT ON verdicts, proposal_contradictions, rejection_marks, refusals, consent_requests, breakers TO muniment_writer;
+GRANT SELECT, INSERT, DELETE ON waiting_proposals TO muniment_writer;
+GRANT SELECT (tenant_id, proposal_id), DELETE ON waiting_proposals TO muniment_privacy;
+GRANT SELECT ON proposals, waiting_proposals, proposal_contradictions, verdicts, rejection_marks, refusals, consent_requests, breakers TO muniment_auditor;
 GRANT SELECT, UPDATE (answer, answered_seq, answered_at, answered_txid, answered_by) ON consent_requests TO muniment_privacy;
 GRANT SELECT, INSERT ON breakers TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (lock) ON proposals TO muniment_writer;

@@ -68,6 +68,7 @@ CREATE TABLE memories (
     || session_id || chr(31) || workflow_id || chr(31) || intent_id || chr(31)
     || coalesce(qualifiers::text, '') || chr(31) || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
     || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, '') || chr(31) || third_party::text)) STORED,
+  confirm_floor    float8,
   PRIMARY KEY (tenant_id, memory_id),
   UNIQUE (tenant_id, proposal_id),
   UNIQUE (tenant_id, memory_id, filters),
@@ -83,14 +84,23 @@ CREATE TABLE memories (
   FOREIGN KEY (tenant_id, consent_id, subject) REFERENCES consents (tenant_id, consent_id, subject),
   FOREIGN KEY (tenant_id, born_seq, promoted_at, born_txid) REFERENCES ticks (tenant_id, visible_seq, at, txid),
   CONSTRAINT memories_four_eyes CHECK (
-    NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable')
+    NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable') OR approver_kind = 'end_user'
     OR (approver_kind = 'operator' AND approver <> author AND NOT approver = ANY (editors))),
   CONSTRAINT memories_two_people CHECK (
-    NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable')
+    NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable') OR approver_kind = 'end_user'
     OR NOT muniment.is_among(approver, array_prepend(author, editors))),
   CONSTRAINT memories_not_by_who_said_it CHECK (
-    NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable')
+    NOT (sensitive OR tier = 'durable' OR tier_derived = 'durable') OR approver_kind = 'end_user'
     OR vouched IS DISTINCT FROM 'user' OR NOT muniment.is_among(approver, ARRAY[user_id])),
+  -- The one exception to four eyes: an end user confirms a fact about themselves, for their own runs alone (SUB-2).
+  -- `confirm_floor` is the trust that the pack asks for, by foreign key; there is none where the pack lets nobody confirm.
+  CONSTRAINT memories_confirmed CHECK (
+    (approver_kind = 'end_user') = (confirm_floor IS NOT NULL)
+    AND (approver_kind <> 'end_user' OR (
+      class IN ('preference', 'statement') AND tier <> 'durable' AND tier_derived <> 'durable' AND NOT third_party
+      AND user_id = approver AND trust >= confirm_floor
+      AND (subject IS NULL OR split_part(subject, ':', 2) = user_id) AND (entity IS NULL OR split_part(entity, ':', 2) = user_id)))),
+  CONSTRAINT memories_confirm_floor FOREIGN KEY (tenant_id, pack, confirm_floor) REFERENCES pack_confirmations (tenant_id, pack, trust_floor),
   CONSTRAINT memories_consent CHECK (
     NOT sensitive OR class = 'evidence_link' OR (consent_id IS NOT NULL AND consent_root IS NOT NULL AND subject IS NOT NULL)),
   -- What is said about somebody else in a special category is promoted by a second person, for its speaker's own runs, with the
@@ -132,7 +142,8 @@ CREATE TABLE retractions (
   retracted_at  timestamptz NOT NULL,
   txid          xid8 NOT NULL,
   retracted_by  text COLLATE "C" NOT NULL,
-  reason        text NOT NULL CHECK (reason IN ('superseded', 'corrected', 'wrong', 'consent_revoked', 'erased', 'deprecated')),
+  reason        text NOT NULL CHECK (reason IN ('superseded', 'corrected', 'wrong', 'consent_revoked', 'erased', 'deprecated',
+    'undone', 'forgotten')),
   superseded_by text COLLATE "C",
   PRIMARY KEY (tenant_id, memory_id),
   UNIQUE (tenant_id, memory_id, seq),
@@ -144,6 +155,10 @@ CREATE TABLE retractions (
 );
 
 CREATE INDEX retractions_by_number ON retractions (tenant_id, seq);
+-- What a memory has superseded.
+CREATE INDEX retractions_by_successor ON retractions (tenant_id, superseded_by) WHERE superseded_by IS NOT NULL;
+-- Only what was retracted can be restored.
+ALTER TABLE proposals ADD FOREIGN KEY (tenant_id, restores) REFERENCES retractions (tenant_id, memory_id);
 
 -- What is left of a memory whose content had to go: when, and a digest over the sealed bytes that were there.
 CREATE TABLE tombstones (
@@ -217,6 +232,21 @@ ALTER TABLE retractions ADD FOREIGN KEY (tenant_id, memory_id, seq)
 ALTER TABLE memory_bodies ADD FOREIGN KEY (tenant_id, memory_id)
   REFERENCES memory_scope (tenant_id, body_id) DEFERRABLE INITIALLY DEFERRED;
 
+-- A session that has ended, once, for one user ('' for none): its working memories are seen no more (TIR-6). Nothing else about
+-- them changes: they have their term.
+CREATE TABLE session_ends (
+  tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  user_id    text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL CHECK (session_id <> ''),
+  seq        bigint NOT NULL,
+  ended_at   timestamptz NOT NULL,
+  txid       xid8 NOT NULL,
+  ended_by   text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant_id, user_id, session_id),
+  FOREIGN KEY (tenant_id, seq, ended_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid)
+);
+CREATE INDEX session_ends_by_number ON session_ends (tenant_id, seq);
+
 -- Rows to lock: promotions of one key, or of texts in one scope, pass one after the other (PRO-7).
 CREATE TABLE promotion_locks (
   tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -228,9 +258,16 @@ CREATE TABLE promotion_locks (
 -- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('memory_bodies', 'promotion_locks');
 SELECT rows_of_transaction('memories', 'tenant_promote', mark => 'born_txid');
-SELECT rows_of_transaction('retractions', 'tenant_retract');
+-- An end user has only facts of their own runs forgotten (SUB-3), under their own name; what they confirmed corrects nothing (SUB-2).
+SELECT rows_of_transaction('retractions', 'tenant_retract', writes => $$CASE WHEN reason = 'forgotten' THEN EXISTS (
+    SELECT FROM memories m WHERE m.tenant_id = retractions.tenant_id AND m.memory_id = retractions.memory_id AND m.user_id = retracted_by)
+    ELSE true END
+  AND NOT EXISTS (
+    SELECT FROM memories n JOIN candidates c ON c.tenant_id = n.tenant_id AND c.candidate_id = n.candidate_id
+    WHERE n.tenant_id = retractions.tenant_id AND n.memory_id = superseded_by AND n.approver_kind = 'end_user' AND c.corrects IS NOT NULL)$$);
 SELECT add_policy('retractions', 'jobs_retract', 'INSERT', writes => $$reason = 'consent_revoked'$$, login => 'jobs', kind => 'RESTRICTIVE');
 SELECT add_policy('retractions', 'officer_retract', 'INSERT', writes => $$reason = 'erased'$$, login => 'privacy', kind => 'RESTRICTIVE');
+SELECT rows_of_transaction('session_ends', 'tenant_end');
 SELECT rows_of_transaction('tombstones', 'tenant_entomb');
 SELECT add_policy('memory_scope', 'tenant_read', 'SELECT');
 SELECT add_policy('memory_scope', 'tenant_insert', 'INSERT', writes => 'dead_seq IS NULL');
@@ -240,9 +277,9 @@ SELECT add_policy('memory_scope', 'entomb_once', 'UPDATE', sees => 'tomb_seq IS 
 SELECT add_policy('memory_scope', 'rebuild', 'ALL', sees => $$tier = 'durable'$$, login => 'owner');
 
 -- Who may do what.
-GRANT SELECT, INSERT ON memories, memory_bodies, retractions TO muniment_writer;
+GRANT SELECT, INSERT ON memories, memory_bodies, retractions, session_ends TO muniment_writer;
 GRANT SELECT ON tombstones TO muniment_writer;
-GRANT SELECT ON memories, memory_bodies, retractions, tombstones, memory_scope TO muniment_recall, muniment_auditor;
+GRANT SELECT ON memories, memory_bodies, retractions, tombstones, session_ends, memory_scope TO muniment_recall, muniment_auditor;
 GRANT SELECT, INSERT ON retractions, tombstones TO muniment_privacy, muniment_jobs;
 GRANT SELECT ON memories TO muniment_privacy, muniment_jobs;
 GRANT SELECT, DELETE ON memory_bodies TO muniment_privacy, muniment_jobs;

@@ -3,8 +3,10 @@
 -- Each function is the one way to something that no login may do by itself (ADR 24). They run as the owner, whom forced row
 -- security holds to the tenant of the transaction like everybody else.
 
--- Erasures, as receipts (ERA-2): who asked, what went, when the last of it was gone from beneath too. `names` is every name that
--- it covers: its holders (the subject under all aliases, '@user'), and the hashes that `capture_names` keeps of them (ERA-5).
+-- Erasures, as receipts (ERA-2): who asked, what went, when the last of it was gone from beneath too. Of a person, `names` is every
+-- name that it covers: its holders (the subject under all aliases, '@user'), and the hashes that `capture_names` keeps of them
+-- (ERA-5). Of one fact, `fact_id` is the memory or proposal that was named, `facts` are its candidates and `captures` the captures
+-- that go with it (ERA-8). `requested_by` is on whose request it was done (SUB-3).
 CREATE TABLE erasures (
   tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   erasure_id text COLLATE "C" NOT NULL,
@@ -14,14 +16,20 @@ CREATE TABLE erasures (
   by         text COLLATE "C" NOT NULL,
   subject    text COLLATE "C",
   user_id    text COLLATE "C",
-  holders    text[] COLLATE "C" NOT NULL CHECK (cardinality(holders) > 0 AND NOT '*' = ANY (holders)),
+  holders    text[] COLLATE "C" NOT NULL,
   memories   int NOT NULL CHECK (memories >= 0),
   purged_at  timestamptz,
   names      text[] COLLATE "C" NOT NULL,
+  fact_id    text COLLATE "C",
+  facts      text[] COLLATE "C" NOT NULL DEFAULT '{}',
+  captures   text[] COLLATE "C" NOT NULL DEFAULT '{}',
+  requested_by text COLLATE "C",
   PRIMARY KEY (tenant_id, erasure_id),
   FOREIGN KEY (tenant_id, seq, erased_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid),
-  CHECK (subject IS NOT NULL OR user_id IS NOT NULL),
-  CONSTRAINT erasures_names_hold_holders CHECK (names @> holders AND NOT '*' = ANY (names))
+  CONSTRAINT erasures_names_hold_holders CHECK (names @> holders AND NOT '*' = ANY (names)),
+  CONSTRAINT erasures_of_a_person_or_a_fact CHECK (CASE WHEN fact_id IS NULL
+    THEN (subject IS NOT NULL OR user_id IS NOT NULL) AND cardinality(holders) > 0 AND facts = '{}' AND captures = '{}'
+    ELSE subject IS NULL AND user_id IS NULL AND names = '{}' AND facts <> '{}' END)
 );
 CREATE INDEX erasures_by_number ON erasures (tenant_id, seq);
 
@@ -73,6 +81,7 @@ DECLARE
   here text := current_setting('muniment.tenant');
   e erasures;
   touched bigint;
+  more bigint;
 BEGIN
   SELECT * INTO e FROM erasures WHERE tenant_id = here AND erasure_id = wanted AND txid = muniment.transaction_mark();
   IF NOT FOUND THEN
@@ -83,30 +92,34 @@ BEGIN
   GET DIAGNOSTICS touched = ROW_COUNT;
   INSERT INTO erased_rows VALUES (here, wanted, 'keys', touched);
 
+  -- A model's answer holds all that it read in the capture, also where that stays.
+  DELETE FROM extractions x USING candidates f
+  WHERE x.tenant_id = here AND f.tenant_id = here AND f.candidate_id = ANY (e.facts) AND x.capture_id = f.capture_id;
+  GET DIAGNOSTICS more = ROW_COUNT;
   DELETE FROM extractions x USING captures c
   WHERE x.tenant_id = here AND c.tenant_id = here AND c.capture_id = x.capture_id
     AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.capture_id = ANY (e.captures) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names)));
   GET DIAGNOSTICS touched = ROW_COUNT;
-  INSERT INTO erased_rows VALUES (here, wanted, 'extractions', touched);
+  INSERT INTO erased_rows VALUES (here, wanted, 'extractions', touched + more);
 
   -- A hash of content under a key that may not be destroyed; the key of the request stays taken.
   UPDATE idempotency_keys k SET digest = '' FROM captures c
   WHERE k.tenant_id = here AND k.digest <> '' AND c.tenant_id = here AND c.capture_id = k.capture_id
     AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.capture_id = ANY (e.captures) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names)));
   UPDATE idempotency_keys k SET digest = '' FROM archived_captures c
   WHERE k.tenant_id = here AND k.digest <> '' AND c.tenant_id = here AND c.capture_id = k.capture_id
     AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.capture_id = ANY (e.captures) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names)));
 
   UPDATE captures c SET content = ''
   WHERE c.tenant_id = here AND c.content <> ''
     AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.capture_id = ANY (e.captures) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names)));
   GET DIAGNOSTICS touched = ROW_COUNT;
   INSERT INTO erased_rows VALUES (here, wanted, 'captures', touched);
@@ -115,7 +128,7 @@ BEGIN
   WHERE v.tenant_id = here AND v.remark IS NOT NULL
     AND p.tenant_id = here AND p.proposal_id = v.proposal_id AND c.tenant_id = here AND c.candidate_id = p.candidate_id
     AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.candidate_id = ANY (e.facts) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names)
     AND (n.candidate_id = c.candidate_id OR c.entity IS NULL)));
   GET DIAGNOSTICS touched = ROW_COUNT;
@@ -125,7 +138,7 @@ BEGIN
   WHERE k.tenant_id = here AND p.tenant_id = here AND p.proposal_id = k.proposal_id
     AND c.tenant_id = here AND c.candidate_id = p.candidate_id
     AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.candidate_id = ANY (e.facts) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names)
     AND (n.candidate_id = c.candidate_id OR c.entity IS NULL)));
   GET DIAGNOSTICS touched = ROW_COUNT;
@@ -134,11 +147,16 @@ BEGIN
   UPDATE candidates c SET content = '', fingerprint = NULL
   WHERE c.tenant_id = here AND c.content <> ''
     AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.candidate_id = ANY (e.facts) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names)
     AND (n.candidate_id = c.candidate_id OR c.entity IS NULL)));
   GET DIAGNOSTICS touched = ROW_COUNT;
   INSERT INTO erased_rows VALUES (here, wanted, 'candidates', touched);
+
+  -- Nothing that stays rests on a capture that goes with one fact.
+  IF EXISTS (SELECT FROM candidates c WHERE c.tenant_id = here AND c.capture_id = ANY (e.captures) AND c.content <> '') THEN
+    RAISE EXCEPTION 'a fact that stays rests on a capture that goes' USING ERRCODE = 'restrict_violation';
+  END IF;
 
   UPDATE recalls r SET query = NULL
   WHERE r.tenant_id = here AND r.query IS NOT NULL
@@ -164,22 +182,22 @@ BEGIN
   WHERE e.tenant_id = here AND e.purged_at IS NOT NULL AND EXISTS (
     SELECT FROM captures c WHERE c.tenant_id = here AND c.capture_id = ANY (wanted) AND c.seq < e.seq AND c.content <> ''
       AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.capture_id = ANY (e.captures) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names))));
   DELETE FROM extractions x USING captures c
   WHERE x.tenant_id = here AND c.tenant_id = here AND c.capture_id = x.capture_id AND c.capture_id = ANY (wanted) AND EXISTS (
     SELECT FROM erasures e WHERE e.tenant_id = here AND e.seq > c.seq AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.capture_id = ANY (e.captures) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names))));
   UPDATE idempotency_keys k SET digest = '' FROM captures c
   WHERE k.tenant_id = here AND c.tenant_id = here AND c.capture_id = k.capture_id AND c.capture_id = ANY (wanted) AND EXISTS (
     SELECT FROM erasures e WHERE e.tenant_id = here AND e.seq > c.seq AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.capture_id = ANY (e.captures) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names))));
   UPDATE captures c SET content = ''
   WHERE c.tenant_id = here AND c.capture_id = ANY (wanted) AND c.content <> '' AND EXISTS (
     SELECT FROM erasures e WHERE e.tenant_id = here AND e.seq > c.seq AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
-  OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
+  OR '@' || c.user_id = ANY (e.names)) OR c.capture_id = ANY (e.captures) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names))));
   GET DIAGNOSTICS touched = ROW_COUNT;
   RETURN touched;

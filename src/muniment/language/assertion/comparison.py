@@ -9,6 +9,7 @@ from muniment.language.assertion.judgement import OTHER_CONTENT, Judge, Judgemen
 from muniment.language.assertion.overlap import may_relate
 from muniment.language.assertion.paraphrase import judge_paraphrase
 from muniment.language.assertion.parse import ParsedText, parse
+from muniment.language.assertion.subjects import have_other_owners
 from muniment.language.assertion.voice import to_active_voice
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _judge_openings(a: str, b: str) -> Judgement | None:
 
 
 def _judge(a: str, b: str, *, whole: bool = False) -> Judgement:
-    if not may_relate(a, b, whole=whole):
+    if not may_relate(a, b, whole=whole) or have_other_owners(a, b):
         return OTHER_CONTENT
     # In a fixed order, so that the verdict does not depend on which text came first.
     one, other = (parse(text) for text in sorted((a, b)))

@@ -9,24 +9,23 @@ from muniment.language.messages.clauses import complement_of, is_hedged, is_own_
 from muniment.language.messages.relative_dates import remove_dates
 from muniment.language.messages.sentences import Sentence
 from muniment.language.messages.statement import HEDGED, LIKELY, SURE, Statement
-from muniment.language.messages.third_person import in_third_person, turn_pronouns
 from muniment.language.messages.topics import either_of, topic_of
 from muniment.language.patterns import PatternFile
 
 
 @dataclass(frozen=True)
 class _Attitude:
-    """A liking or a dislike: of what, preferred over what, as a sentence."""
+    """A liking or a dislike: of what, and preferred over what."""
 
     likes: bool
     about: str
     over: str | None
-    text: str
     confidence: float
     update: bool
     position: int
     # Stated with "prefer", which chooses one kind of several.
     chosen: bool = False
+    end: int = 0
 
 
 _PATTERNS = PatternFile(__package__ or "", "patterns/attitudes.txt")
@@ -62,12 +61,12 @@ def _statement(one: _Attitude) -> Statement | None:
         predicate = either_of(about, topic_of(remove_dates(one.over)))
     if predicate is None and one.chosen and 2 <= len(words) <= 3 and words[-1].lower() in _CHOICES:
         predicate = f"prefers_{topic_of(words[-1])}"
-    value: Any = turn_pronouns(one.about)
+    value: Any = one.about
     if predicate is None:
         if about is None:
             return None
         predicate, value = f"likes_{about}", one.likes
-    return Statement(one.text, one.confidence, one.update, predicate, value, one.position)
+    return Statement(one.confidence, one.update, predicate, value, one.position, one.end)
 
 
 def _attitudes(sentence: Sentence, after: Sequence[int]) -> list[_Attitude]:
@@ -79,7 +78,9 @@ def _attitudes(sentence: Sentence, after: Sequence[int]) -> list[_Attitude]:
     found = [*_from_verbs(sentence, [*after, *(one.position for one in judgements)]), *judgements]
     taken: list[_Attitude] = []
     for one in sorted(found, key=lambda each: each.position):
-        if not any(one.position == other.position or one.text == other.text for other in taken):
+        if not any(
+            one.position == other.position or (one.likes, one.about) == (other.likes, other.about) for other in taken
+        ):
             taken.append(one)
     return taken
 
@@ -144,7 +145,7 @@ def _from_verbs(sentence: Sentence, after: Sequence[int]) -> Iterator[_Attitude]
         and is_own_statement(text[: used.start()])
         and _is_object(used.group(1), likes=False)
     ):
-        yield _Attitude(False, used.group(1), None, in_third_person(used.group()), SURE, True, used.start())
+        yield _Attitude(False, used.group(1), None, SURE, True, used.start(), end=used.end())
 
 
 def _attitude(text: str, verb: _Verb, limit: int) -> _Attitude | None:
@@ -163,27 +164,11 @@ def _attitude(text: str, verb: _Verb, limit: int) -> _Attitude | None:
     about = " ".join(about.split()[:_MOST_WORDS])
     if not _is_object(about, likes=likes):
         return None
-    if verb.continued:
-        subject = phrase.split(" ", 1)[1] if " " in phrase else phrase
-        clause = f"I {subject.lstrip(', ')}" if not subject.split()[-1].endswith("s") else subject
-    else:
-        clause = phrase
-    tail = _PATTERNS["name_at_end"].sub("", _PATTERNS["loose_end"].sub("", text[verb.end : rest.end].strip(" ,;:-")))
-    whole = f"{clause} {tail}{rest.reason}"
     hedged = is_hedged(text[max(0, verb.start - 40) : verb.end])
     confidence = HEDGED if hedged else SURE if verb.outright else LIKELY
     update = verb.update or rest.ended or bool(_PATTERNS["now"].search(text[max(0, verb.start - 60) : rest.end]))
     chosen = likes and "prefer" in phrase.lower()
-    return _Attitude(
-        likes, about, over, in_third_person(_without_someone_who(whole)), confidence, update, verb.start, chosen
-    )
-
-
-def _without_someone_who(clause: str) -> str:
-    for opening in ("as someone who ", "i'm someone who ", "i am someone who ", "i'm a person who "):
-        if clause.lower().startswith(opening):
-            return clause[len(opening) :]
-    return clause
+    return _Attitude(likes, about, over, confidence, update, verb.start, chosen, rest.end)
 
 
 def _split_comparison(about: str, *, likes: bool) -> tuple[str, str | None]:
@@ -215,14 +200,12 @@ def _from_judgements(sentence: Sentence) -> Iterator[_Attitude]:
         rest = complement_of(text, hard.end(), len(text))
         about = rest.object.partition(" and ")[0]
         if _is_object(about, likes=False):
-            whole = in_third_person(_without_someone_who(f"{hard.group()}{about}"))
-            yield _Attitude(False, about, None, whole, LIKELY, False, hard.start())
+            yield _Attitude(False, about, None, LIKELY, False, hard.start(), end=rest.end)
     for name, pattern in _PATTERNS.all_of("bad find", "good find"):
         found = pattern.search(text)
         if found and is_own_statement(text[: found.start()]) and _is_object(found.group(1), likes=False):
             bad = name == "bad find" or found.group(2).lower().split()[0] in ("too", "less")
-            whole = _without_someone_who(found.group())
-            yield _Attitude(not bad, found.group(1), None, in_third_person(whole), LIKELY, False, found.start())
+            yield _Attitude(not bad, found.group(1), None, LIKELY, False, found.start(), end=found.end())
             break
     for name, pattern in _PATTERNS.all_of("bad thing", "good thing"):
         found = pattern.search(text)
@@ -237,9 +220,7 @@ def _from_judgements(sentence: Sentence) -> Iterator[_Attitude]:
             and is_own_statement(text[:start])
             and not _PATTERNS["no_thing"].search(about)
         ):
-            said = text[start : found.end()]
-            said = f'The user said: "{said[:1].upper()}{said[1:]}."'
-            yield _Attitude(likes, about, None, said, LIKELY, False, start)
+            yield _Attitude(likes, about, None, LIKELY, False, start, end=found.end())
             break
 
 
@@ -249,4 +230,4 @@ def _from_list(heading: Any) -> Iterator[_Attitude]:
     for position, item in enumerate(heading.group(3).split(", ")[:_MOST_ITEMS]):
         about = item.strip(" .")
         if _is_object(about, likes=False):
-            yield _Attitude(likes, about, None, in_third_person(f"I {verb} {about}"), SURE, False, position)
+            yield _Attitude(likes, about, None, SURE, False, position, end=heading.end())

@@ -11,10 +11,9 @@ _LAST_WORDS = 160
 
 @dataclass(frozen=True)
 class Complement:
-    """What follows a verb: its object, the reason given, where the object ends, and whether it is no longer so."""
+    """What follows a verb: its object, where that ends, and whether it is no longer so."""
 
     object: str
-    reason: str
     end: int
     ended: bool
 
@@ -24,19 +23,8 @@ def complement_of(text: str, start: int, limit: int) -> Complement:
     after = text[start:limit]
     cut = _PATTERNS["object_end"].search(after).start()
     about = after[:cut]
-    why = ""
-    opened = _PATTERNS["reason"].search(after[cut:])
-    if opened:
-        body = after[cut + opened.end() :]
-        why = body[: _PATTERNS["reason_end"].search(body).start()]
-        if limit < len(text) and start + cut + opened.end() + len(why) >= limit:
-            # The reason is another verb of the speaker's, which is read by itself.
-            why = ""
-        elif why:
-            word = opened.group(1).lower()
-            why = f" {'because' if word in ('since', 'as') else word} {why.strip()}"
     bare = _PATTERNS["trailing"].sub("", about).strip(" ,;:-")
-    return Complement(bare, why, start + cut, bool(_PATTERNS["no_more"].search(about)))
+    return Complement(bare, start + cut, bool(_PATTERNS["no_more"].search(about)))
 
 
 def is_own_statement(before: str) -> bool:

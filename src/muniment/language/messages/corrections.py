@@ -1,6 +1,5 @@
 """Recognises corrections: sentences in which the speaker corrects or updates something."""
 
-from muniment.language.messages.third_person import as_sentence, turn_pronouns
 from muniment.language.patterns import PatternFile
 
 _PATTERNS = PatternFile(__package__ or "", "patterns/corrections.txt")
@@ -12,17 +11,13 @@ def opens_correction(text: str) -> bool:
     return bool(_PATTERNS["opening"].search(text))
 
 
-def bare_correction(text: str) -> str | None:
-    """Return the correction as a sentence; None where it does not say what is right."""
+def is_bare_correction(text: str) -> bool:
+    """Say whether a sentence that corrects something also says what is right."""
     body = _PATTERNS["lead"].sub("", text)
     states = _PATTERNS["states"].search(body)
     if not states or len(body) > _LONGEST:
-        return None
+        return False
     specific = _PATTERNS["specific"].search(body[states.end() :])
-    if (
-        not specific
-        or (states.start() > 0 and not _PATTERNS["contrast"].search(body))
-        or _PATTERNS["unsure"].search(body)
-    ):
-        return None
-    return as_sentence(f"The user corrected what was said before: {turn_pronouns(body)}")
+    if not specific or (states.start() > 0 and not _PATTERNS["contrast"].search(body)):
+        return False
+    return not _PATTERNS["unsure"].search(body)

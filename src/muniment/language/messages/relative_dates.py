@@ -21,23 +21,12 @@ _RELATIVE = (
 )
 _PATTERN = caseless(rf"\b{_RELATIVE}")
 _WITH_PREPOSITION = caseless(rf"\b(?:(?:since|until|till|from|by|on|before|after|as of|starting) )?{_RELATIVE}")
-_PREPOSITION = caseless(r"\b(?:since|until|till|from|by|on|before|after|in|for|as of|starting|of)\s*$")
 
 
-def resolve_dates(text: str, now: datetime) -> str:
-    """Replace every relative date by the calendar date that it means at `now`."""
-    parts: list[str] = []
-    place = 0
-    for match in _PATTERN.finditer(text):
-        resolved = _resolved(match, now)
-        if resolved is None:
-            continue
-        shown, word = resolved
-        before = text[place : match.start()]
-        joined = "" if _PREPOSITION.search(before) else f"{word} "
-        parts += [before, joined, shown]
-        place = match.end()
-    return "".join([*parts, text[place:]])
+def resolve_dates(text: str, now: datetime) -> dict[str, str]:
+    """Return the relative dates of a text, as they are written, with the calendar dates that they mean at `now`."""
+    found = ((match.group(), _resolved(match, now)) for match in _PATTERN.finditer(text))
+    return {said: date for said, date in found if date is not None}
 
 
 def remove_dates(text: str) -> str:
@@ -45,8 +34,8 @@ def remove_dates(text: str) -> str:
     return str(_WITH_PREPOSITION.sub(" ", text)).strip()
 
 
-def _resolved(match: Any, now: datetime) -> tuple[str, str] | None:
-    """Return the calendar date as text, and the preposition before it; None where there is no such date."""
+def _resolved(match: Any, now: datetime) -> str | None:
+    """Return the calendar date as text; None where there is no such date."""
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     try:
         if match.group(1):
@@ -65,7 +54,7 @@ def _resolved(match: Any, now: datetime) -> tuple[str, str] | None:
         return None
 
 
-def _neighbour(day: datetime, what: str, *, ahead: bool) -> tuple[str, str]:
+def _neighbour(day: datetime, what: str, *, ahead: bool) -> str:
     if what not in _WEEKDAYS:
         return _FORMS[what](_moved(day, 1 if ahead else -1, what))
     off = (_WEEKDAYS.index(what) - day.weekday()) % 7
@@ -79,24 +68,24 @@ def _moved(day: datetime, by: int, unit: str) -> datetime:
     return day.replace(year=months // 12, month=months % 12 + 1, day=min(day.day, 28))
 
 
-def _as_day(day: datetime) -> tuple[str, str]:
-    return f"{day:%Y-%m-%d}", "on"
+def _as_day(day: datetime) -> str:
+    return f"{day:%Y-%m-%d}"
 
 
-def _as_week(day: datetime) -> tuple[str, str]:
+def _as_week(day: datetime) -> str:
     monday = day - timedelta(days=day.weekday())
-    return f"the week of {monday:%Y-%m-%d}", "in"
+    return f"the week of {monday:%Y-%m-%d}"
 
 
-def _as_month(day: datetime) -> tuple[str, str]:
-    return f"{day:%Y-%m}", "in"
+def _as_month(day: datetime) -> str:
+    return f"{day:%Y-%m}"
 
 
-def _as_year(day: datetime) -> tuple[str, str]:
-    return f"{day:%Y}", "in"
+def _as_year(day: datetime) -> str:
+    return f"{day:%Y}"
 
 
-_FORMS: dict[str, Callable[[datetime], tuple[str, str]]] = {
+_FORMS: dict[str, Callable[[datetime], str]] = {
     "day": _as_day,
     "week": _as_week,
     "month": _as_month,

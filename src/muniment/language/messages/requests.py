@@ -6,7 +6,6 @@ from muniment.language.data_files import word_map
 from muniment.language.messages.clauses import complement_of, is_own_statement
 from muniment.language.messages.sentences import Sentence
 from muniment.language.messages.statement import SURE, Statement
-from muniment.language.messages.third_person import as_sentence, turn_pronouns
 from muniment.language.messages.topics import topic_of
 from muniment.language.patterns import PatternFile
 
@@ -15,6 +14,8 @@ _CHANNELS = word_map("""
     text=text_message whatsapp=WhatsApp chat=chat slack=Slack teams=Teams letter=letter post=letter video=video_call
     signal=Signal telegram=Telegram
 """)
+CHANNELS = frozenset(_CHANNELS.values())
+"""The names of channels, whatever words they were said in."""
 _PATTERNS = PatternFile(__package__ or "", "patterns/requests.txt")
 
 _DOUBLED = ("nn", "mm", "pp", "tt", "gg", "rr", "dd", "bb")
@@ -34,9 +35,8 @@ def _channels(text: str) -> Iterator[Statement]:
         found = pattern.search(text)
         if found:
             channel = _CHANNELS[found.group(1).lower()]
-            clause = as_sentence(f"The user prefers to be contacted by {channel}")
             update = "from now on" in text.lower() or " now " in text.lower()
-            yield Statement(clause, SURE, update, "prefers_communication_channel", channel, found.start(), found.end())
+            yield Statement(SURE, update, "prefers_communication_channel", channel, found.start(), found.end())
             return
     found = _PATTERNS["not_by"].search(text)
     if found:
@@ -44,10 +44,9 @@ def _channels(text: str) -> Iterator[Statement]:
         when = found.group(2) or ""
         stops = found.group().lower().lstrip(", ").startswith("stop")
         ended = stops or when.lower() in ("anymore", "any more", "again")
-        tail = "" if ended or not when else f" {turn_pronouns(when)}"
-        clause = as_sentence(f"The user does not want to be contacted by {channel}{tail}")
+        tail = "" if ended or not when else f" {when}"
         predicate = f"contact_by_{topic_of(f'{channel}{tail}')}"
-        yield Statement(clause, SURE, ended, predicate, False, found.start(), found.end())
+        yield Statement(SURE, ended, predicate, False, found.start(), found.end())
 
 
 def _standing(text: str) -> Iterator[Statement]:
@@ -78,9 +77,7 @@ def _wish(wish: str, *, how: str, update: bool, position: int, end: int) -> Iter
     if topic is None or not 1 < len(wish.split()) <= _LONGEST:
         return
     never = how in ("never", "don't", "do not")
-    adverb = "never to" if never else "always to" if how == "always" else "to"
-    clause = as_sentence(f"The user asks {adverb} {turn_pronouns(wish)}")
-    yield Statement(clause, SURE, update, f"wants_{topic}", not never, position, end)
+    yield Statement(SURE, update, f"wants_{topic}", not never, position, end)
 
 
 def _base(verb: str) -> str:

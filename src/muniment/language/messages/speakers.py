@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from datetime import datetime
+from typing import Any, NamedTuple, cast
 from unicodedata import category, normalize
 
 from muniment.language.data_files import word_set
@@ -16,6 +17,9 @@ _OTHER_ROLES = word_set(
 _ENVELOPES = ("message", "data", "payload", "body")
 _NO_LETTERS = re.compile(r"[^a-z]+")
 _ROLE_KEYS = ("role", "speaker", "author", "sender", "from")
+_NAME_KEYS = ("name", "speaker_name", "author_name", "sender_name", "username")
+_TIME_KEYS = ("at", "said_at", "timestamp", "time", "created_at", "date")
+_LONGEST_NAME = 80
 _TEXT_KEYS = ("content", "text", "message")
 _LIST_KEYS = ("messages", "turns", "conversation")
 _LABEL = re.compile(r"\s{0,8}\**([A-Za-z][A-Za-z_ -]{0,30})\**\s{0,2}:\**(?:\s+|$)")
@@ -41,25 +45,63 @@ def names_another_speaker(payload: object) -> bool:
     return any(names_another_speaker(inner) for key in _ENVELOPES if (inner := fields.get(key)) is not None)
 
 
-def own_words(capture: Capture) -> list[str]:
-    """Return the texts of a message that are its speaker's own, in order."""
+class SpokenTurn(NamedTuple):
+    """What the speaker of a message says in one turn; `speaker` is the name in the message, None where it has none."""
+
+    text: str
+    speaker: str | None
+    said_at: datetime
+
+
+def own_turns(capture: Capture) -> list[SpokenTurn]:
+    """Return the texts of a message that are its speaker's own, in order, each with who said it and when."""
     content = capture.content
     if content is None:
         return []
     payload: Any = content.payload
-    found: list[str] = []
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    whole: Mapping[str, Any] = {}
     if isinstance(payload, dict):
-        fields = cast("dict[str, Any]", payload)
-        if names_another_speaker(fields):
+        whole = cast("dict[str, Any]", payload)
+        if names_another_speaker(whole):
             return []
         if content.text is None:
-            found += _texts(fields)
-        found += [text for turn in _turns(fields) for text in _texts(turn) if _is_own(turn, capture)]
+            found += [(text, whole) for text in _texts(whole)]
+        found += [(text, turn) for turn in _turns(whole) for text in _texts(turn) if _is_own(turn, capture)]
     elif isinstance(payload, str) and content.text is None:
-        found.append(payload)
+        found.append((payload, whole))
     if content.text is not None:
-        found.insert(0, content.text)
-    return [own for text in found for own in _own_parts(text, capture)]
+        found.insert(0, (content.text, whole))
+    return [
+        SpokenTurn(own, _speaker(fields, capture), _said_at(fields, capture.observed_at))
+        for text, fields in found
+        for own in _own_parts(text, capture)
+    ]
+
+
+def own_words(capture: Capture) -> list[str]:
+    """Return the texts of a message that are its speaker's own, in order."""
+    return [turn.text for turn in own_turns(capture)]
+
+
+def _speaker(fields: Mapping[str, Any], capture: Capture) -> str | None:
+    """Return the name of who speaks: as the message gives it, else the user's id."""
+    for key in (*_NAME_KEYS, *_ROLE_KEYS):
+        name = fields.get(key)
+        if isinstance(name, str) and (bare := " ".join(name.split())) and not _is_user(bare) and not _is_other(bare):
+            return bare if len(bare) <= _LONGEST_NAME and bare.isprintable() else None
+    return capture.user_id
+
+
+def _said_at(fields: Mapping[str, Any], observed_at: datetime) -> datetime:
+    """Return when it was said: as the message says with a time zone, not later than it was observed; else that time."""
+    for key in _TIME_KEYS:
+        try:
+            at = datetime.fromisoformat(fields[key])
+        except (KeyError, TypeError, ValueError):
+            continue
+        return min(at, observed_at) if at.tzinfo is not None else observed_at
+    return observed_at
 
 
 def only_own_words(capture: Capture) -> bool:

@@ -9,13 +9,12 @@ SURE, LIKELY, HEDGED = 0.70, 0.60, 0.50
 
 @dataclass(frozen=True)
 class Statement:
-    """Something the speaker states of themselves, as a sentence in the third person.
+    """Something the speaker states of themselves; the words are those of its sentence.
 
-    `update` says that it replaces something; without a `predicate` it is a plain sentence. `position` and `end` are
+    `update` says that it replaces something; without a `predicate` it is a plain statement. `position` and `end` are
     where it stands in the sentence.
     """
 
-    text: str
     confidence: float
     update: bool = False
     predicate: str | None = None

@@ -1,6 +1,5 @@
 """Texts as the readers' graphs take them: tokens, their word vectors, and windows over long texts."""
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -32,14 +31,10 @@ class Tokens(NamedTuple):
 class WordTable:
     """The word vectors that all readers share: int8, with a scale for each row."""
 
-    def __init__(self, name: str, content: bytes) -> None:
+    def __init__(self, content: bytes) -> None:
         try:
-            if name.endswith(".safetensors"):
-                found = load_tensors(content)
-                rows, scales = found["rows"], found["scales"]
-            else:
-                with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-                    rows, scales = stored["rows"], stored["scales"]
+            found = load_tensors(content)
+            rows, scales = found["rows"], found["scales"]
         except Exception as error:
             raise ReadersUnavailable(f"the readers' word table cannot be read: {type(error).__name__}") from error
         self._rows: NDArray[np.int8] = rows

@@ -21,6 +21,8 @@ MOST_BYTES = 32 << 20
 _LENGTH = struct.Struct(">I")
 _CREDENTIALS = struct.Struct("3i")
 _WAITING = 1024
+# Bytes that are received in one go.
+_AT_ONCE = 1 << 18
 _NAME = "readers"
 # sockaddr_un holds 108 bytes on Linux and 104 on macOS.
 _PATH_BYTES = 100
@@ -90,11 +92,11 @@ async def receive(connection: socket.socket) -> Any:
 
 
 async def _receive_exactly(connection: socket.socket, count: int) -> bytearray:
-    content = bytearray(count)
-    room = memoryview(content)
-    while room:
-        received = await get_running_loop().sock_recv_into(connection, room)
+    # Memory is taken as bytes come: a length that is only announced costs nothing.
+    content = bytearray()
+    while len(content) < count:
+        received = await get_running_loop().sock_recv(connection, min(count - len(content), _AT_ONCE))
         if not received:
             raise FrameError("the other end is gone")
-        room = room[received:]
+        content += received
     return content

@@ -17,7 +17,7 @@ from muniment.errors import ReadersUnavailable
 from muniment.language.readers.encoding import TextEncoder, WordTable
 from muniment.language.readers.graph import Graph
 from muniment.language.readers.guard import ATTACK, GuardReader, GuardScores
-from muniment.language.readers.pairs import CONTRADICTS, SAME, PairReader, PairScores
+from muniment.language.readers.pairs import CONTRADICTS, RELATED, SAME, PairGraph, PairReader, PairScores
 from muniment.language.readers.tagger import Tag, TaggerReader
 from muniment.language.readers.weights import ReaderFile, Weights, installed_weights
 
@@ -25,10 +25,10 @@ log = logging.getLogger("muniment.language")
 
 # The version of the rules that read text without trained readers (CAN-15). Raise its number with every change of what
 # they find: tenants of an earlier one are moved to it when a text is next judged there.
-RULES = "rules-2"
-PAIRS, GUARD, TAGGER = "pairs", "guard", "tagger"
+RULES = "rules-3"
+PAIRS, PREFILTER, GUARD, TAGGER = "pairs", "prefilter", "guard", "tagger"
 # The thresholds that the manifest must give for each reader.
-_THRESHOLDS = {PAIRS: (CONTRADICTS, SAME), GUARD: (ATTACK,), TAGGER: ()}
+_THRESHOLDS = {PAIRS: (CONTRADICTS, SAME), PREFILTER: (RELATED,), GUARD: (ATTACK,), TAGGER: ()}
 # Threads that read at the same time, whatever is asked of this process.
 THREADS = 2
 # Texts or pairs that one thread reads in one go, so that all threads read the eight neighbours of a candidate; and the
@@ -189,13 +189,14 @@ def _load(weights: Weights) -> Loaded:
 
 def _load_files(weights: Weights) -> Loaded:
     encoder = TextEncoder(weights.content(weights.tokenizer))
-    words = WordTable(weights.words, weights.content(weights.words))
+    words = WordTable(weights.content(weights.words))
 
     def graph(name: str) -> tuple[ReaderFile, Graph, TextEncoder]:
         file = weights.readers[name]
         return file, Graph(name, weights.content(file.file), words), encoder
 
-    return Loaded(PairReader(*graph(PAIRS)), GuardReader(*graph(GUARD)), TaggerReader(*graph(TAGGER)))
+    pairs = PairReader(PairGraph(*graph(PAIRS)), PairGraph(*graph(PREFILTER)))
+    return Loaded(pairs, GuardReader(*graph(GUARD)), TaggerReader(*graph(TAGGER)))
 
 
 @cache

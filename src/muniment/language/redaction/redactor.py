@@ -110,8 +110,26 @@ class Redactor:
         tally = Tally(exceptions=self._exceptions)
         return self._result(self._value(value, "", tally), tally)
 
+    def content(
+        self, text: str | None, payload: Any, tags: TaggedTexts | None = None
+    ) -> Redacted[tuple[str | None, Any]]:
+        """Mask every finding in the text and the payload of a capture; a value masked in one is masked in the other."""
+        tally = Tally(tags=tags, exceptions=self._exceptions)
+
+        def mask(every: Matcher, long: Matcher) -> tuple[str | None, Any]:
+            value = self._value(payload, "", tally, long)
+            return (None if text is None else self._mask_text(text, "", tally, every)), value
+
+        found = mask(NO_VALUES, NO_VALUES)
+        if tally.masked_values:
+            text, payload = found
+            tally.excepted.clear()  # They are counted in what stays.
+            found = mask(*tally.matchers())
+        return self._result(found, tally)
+
     def candidate(self, candidate: Candidate, tags: TaggedTexts | None = None) -> Redacted[Candidate]:
-        """Mask every finding in the text, value, evidence references and qualifiers of a candidate.
+        """Mask every finding in the text, value, evidence references and qualifiers of a candidate, and in how it was
+        said.
 
         A value that is masked in one of these fields is masked in the others too. In qualifiers, which are kept in the
         open, nothing is excepted. `tags` is what the trained tagger found in its texts.
@@ -134,6 +152,10 @@ class Redactor:
         value = self._value(candidate.value, candidate.predicate or "", tally, long)
         text = self._mask_text(candidate.text, "", tally, every)
         changed: dict[str, Any] = {}
+        for name in ("speaker", "context", "predicate_name"):
+            said: str = getattr(candidate, name) or ""
+            if said and (masked := self._mask_text(said, "", tally, every)) != said:
+                changed[name] = masked
         if refs != candidate.evidence_refs:
             changed["evidence_refs"] = refs
         if qualifiers != declared:

@@ -15,7 +15,7 @@ from muniment.recall.compiling.formats import find_layout
 __all__ = ["Tokens", "compile_memory"]
 
 # Raise this with every change to the output for the same memories, so that new digests differ from old ones.
-_VERSION = 2
+_VERSION = 3
 
 
 def compile_memory(

@@ -1,5 +1,6 @@
 """The blocks of a prompt: their order, and what each shows of its memories."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 from muniment.model.compiled import Block, BlockKind, Citation, ManifestEntry
 from muniment.model.recall import ConflictSet, Record
 from muniment.model.speakers import is_only_claimed
+from muniment.model.validity import validity_text
 from muniment.recall.compiling.neutral import visible, visible_name
 
 
@@ -121,7 +123,34 @@ def _text(record: Record) -> str:
     """The text of a memory; for an evidence link, which has none, its references."""
     if record.write_class == "evidence_link" and record.provenance.evidence_refs:
         return visible(", ".join(map(visible_name, record.provenance.evidence_refs)))
-    return visible(record.text)
+    return visible(as_said(record))
+
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+# The hash of a person's own words in a predicate, behind a first word that says nothing by itself.
+_HASHED = re.compile(r"([a-z]+)\.[0-9a-f]{16}")
+
+
+def as_said(fact: Record) -> str:
+    """Return the text of a memory with who said it and when, and with what its relative dates mean (CAN-11)."""
+    if fact.said_at is None:
+        return fact.text
+    at = _in_utc(fact.said_at)
+    day = f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
+    by = f"{visible_name(fact.speaker)}, {day}" if fact.speaker is not None else day
+    means = "; ".join(f"{said}: {date}" for said, date in fact.dates.items())
+    return f"{by}: {fact.text} ({means})" if means else f"{by}: {fact.text}"
+
+
+def _predicate(record: Record) -> str | None:
+    """Return the predicate in words; of a hash only its first word."""
+    if record.predicate_name is not None or record.predicate is None:
+        return record.predicate_name
+    hashed = _HASHED.fullmatch(record.predicate)
+    return hashed.group(1) if hashed else record.predicate
 
 
 def _provenance_fields(record: Record) -> Iterator[tuple[str, str]]:
@@ -131,18 +160,24 @@ def _provenance_fields(record: Record) -> Iterator[tuple[str, str]]:
     yield "confidence", f"{record.confidence:.2f}"
     yield "source", origin.source
     yield "kind", origin.kind
-    yield "observed", _minute(origin.observed_at)
+    yield "observed", minute_text(origin.observed_at)
+    if (valid := validity_text(record.valid_from, record.valid_until)) is not None:
+        yield "valid", valid
     yield "approver", visible_name(origin.approver)
     origin_field = "claimed_origin" if is_only_claimed(origin.origin, origin.vouched) else "origin"
-    for name, value in (("about", record.entity), ("predicate", record.predicate), (origin_field, origin.origin)):
+    for name, value in (("about", record.entity), ("predicate", _predicate(record)), (origin_field, origin.origin)):
         if value is not None:
             yield name, visible_name(value)
 
 
-def _minute(at: datetime) -> str:
+def minute_text(at: datetime) -> str:
+    """Return a time in UTC, to the minute."""
+    return _in_utc(at).replace(tzinfo=None).isoformat(timespec="minutes") + "Z"
+
+
+def _in_utc(at: datetime) -> datetime:
     # Otherwise a time without a zone would be taken as local time.
-    in_utc = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    return in_utc.replace(tzinfo=None).isoformat(timespec="minutes") + "Z"
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
 def _refs(record: Record) -> Iterator[str]:

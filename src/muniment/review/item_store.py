@@ -1,0 +1,114 @@
+"""Items of the queue: open proposals that say the same are locked, loaded and ended together (REV-11)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from muniment.contradictions import store as contradictions
+from muniment.database import locks
+from muniment.database.sealing import Vault
+from muniment.database.storage import Transaction
+from muniment.errors import NotFound
+from muniment.model.context import Principal
+from muniment.model.fields import Source
+from muniment.pack import Pack
+from muniment.review.rules import may_approve
+from muniment.review.store import Loaded, load_many, mark_duplicates
+
+# Proposals that say the same as those acted on and are decided with them; what is beyond stays open.
+MOST_MEMBERS = 1000
+
+
+@dataclass(frozen=True)
+class Item:
+    """A proposal that was asked for, and the other open ones that say the same, in the order in which they came."""
+
+    asked: Loaded
+    others: tuple[Loaded, ...] = ()
+
+    @property
+    def members(self) -> list[Loaded]:
+        """All of them, in the order in which they came."""
+        return sorted((self.asked, *self.others), key=_place)
+
+    def beside(self, one: Loaded) -> list[Loaded]:
+        """Return the members without one of them."""
+        return [other for other in self.members if other is not one]
+
+    def to_promote(self, approver: Principal) -> list[Loaded]:
+        """Return the members of which the first that can be is promoted: none that the approver said, wrote or edited.
+
+        If all are the approver's own, it is the one that was asked for: its tier and label say whether it may be
+        approved. One that was asked for and that a reviewer gave another tier or priority comes first.
+        """
+        found = [
+            one
+            for one in self.members
+            if may_approve(approver, one.proposal.candidate, one.editors, strict=True).passed
+        ]
+        if any(one is self.asked and _is_overridden(one) for one in found):
+            return [self.asked, *(one for one in found if one is not self.asked)]
+        return found or [self.asked]
+
+
+def _is_overridden(one: Loaded) -> bool:
+    return any(verdict.action == "override" for verdict in one.proposal.verdicts)
+
+
+def _place(one: Loaded) -> tuple[int, str]:
+    return one.proposal.seq, one.proposal.proposal_id
+
+
+async def lock_items(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
+    """Lock proposals with the open ones that say the same, as `review.store.lock` does; returns all their ids.
+
+    What enters the queue after this statement began is not among them.
+    """
+    locks.create(tx, [locks.ERASURE])
+    wanted = {"proposal_ids": sorted(proposal_ids), "count": MOST_MEMBERS + len(proposal_ids)}
+    _, rows = await tx.gather(locks.BLOCK_ERASURES, ("review.lock_items", wanted))
+    return [row["proposal_id"] for row in rows]
+
+
+async def load_item(tx: Transaction, vault: Vault, proposal_id: str) -> Item:
+    """Lock a proposal with the open ones that say the same, and load them; raises `NotFound`."""
+    ids = await lock_items(tx, [proposal_id])
+    loaded = await load_many(tx, vault, ids, skip_broken=len(ids) > 1)
+    if all(one.proposal.proposal_id != proposal_id for one in loaded):
+        # What was asked for raises if it does not open; of the others it is left where it is.
+        loaded += await load_many(tx, vault, [proposal_id])
+    items = items_of([proposal_id], loaded)
+    if not items:
+        raise NotFound("no such proposal", field="proposal_id")
+    return items[0]
+
+
+def items_of(asked: Sequence[str], loaded: Sequence[Loaded]) -> list[Item]:
+    """Return the items of the proposals that were asked for, in their order, each once, from all that were loaded."""
+    by_id = {one.proposal.proposal_id: one for one in loaded}
+    same: dict[bytes, list[Loaded]] = {}
+    for one in sorted(loaded, key=_place):
+        if one.row["item"] is not None and one.is_open:
+            same.setdefault(one.row["item"], []).append(one)
+    items: list[Item] = []
+    seen: set[str] = set()
+    for one in (by_id[proposal_id] for proposal_id in asked if proposal_id in by_id):
+        if one.proposal.proposal_id in seen:
+            continue
+        members = same.get(one.row["item"], []) if one.is_open and one.row["item"] is not None else []
+        seen |= {one.proposal.proposal_id, *(member.proposal.proposal_id for member in members)}
+        items.append(Item(one, tuple(member for member in members if member is not one)))
+    return items
+
+
+async def end_as_duplicates(
+    tx: Transaction, repeats: Mapping[str, Sequence[Loaded]], by: tuple[str, Source], pack: Pack
+) -> None:
+    """End the other members of approved items: `repeats` has, by memory, the proposals that become its duplicates."""
+    ended: list[str] = []
+    for memory_id, members in repeats.items():
+        if members:
+            found = {one.proposal.proposal_id: one.proposal.candidate for one in members}
+            await mark_duplicates(tx, found, pack.ref, memory_id, by=by)
+            ended += found
+    if ended:
+        await contradictions.end(tx, by[0], "duplicate", proposal_ids=ended)

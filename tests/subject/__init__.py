@@ -1,0 +1,1 @@
+"""Tests of what end users see and do about themselves."""
