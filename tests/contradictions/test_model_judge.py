@@ -189,8 +189,8 @@ def test_no_transaction_is_open_while_the_model_thinks(
     def looking(request: dict[str, Any]) -> str:
         with server.connect(database) as owner:
             row = owner.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL"
-                " AND pid <> pg_backend_pid()"
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND backend_type = 'client backend' AND state LIKE 'idle in transaction%'"
             ).fetchone()
         assert row is not None
         open_meanwhile.append(row[0])
