@@ -25,7 +25,7 @@ from bench.peers import run as run_peer
 from bench.peers.database import fresh_database
 from bench.picture import OURS, Row
 from bench.writer import A_SECOND, PACK, writing
-from muniment import AsyncFabric, RunContext, __version__
+from muniment import AsyncFabric, Principal, RunContext, __version__
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from muniment.worker.registry import JOBS
@@ -142,7 +142,7 @@ async def _together(fabric: AsyncFabric, meter: Meter, said: Sequence[Said]) -> 
     with meter.block() as spent:
         for talk, some in groupby(said, key=lambda one: one[0]):
             items = [item_of(turn) for _, turn in some]
-            await fabric.capture_many(People(talk).service, items)
+            await fabric.capture_many(_service(talk), items)
             promoted += len((await fabric.consolidate(talk)).promoted)
     # A few wait for a person or were said before.
     assert promoted >= MOST_PROMOTED * len(said), f"{promoted} of {len(said)} promoted"
@@ -175,6 +175,12 @@ async def _ask(
 def _run(talk: str) -> RunContext:
     """The run that asks in a conversation: an agent makes its context once, not for each recall."""
     return People(talk).run(USER)
+
+
+@cache
+def _service(talk: str) -> Principal:
+    """Who captures in a conversation, made once as well."""
+    return People(talk).service
 
 
 async def _recall(fabric: AsyncFabric, talk: str, query: str) -> list[str]:
@@ -257,7 +263,7 @@ async def _capture(fabric: AsyncFabric, meter: Meter, said: Sequence[Said]) -> C
     """Turns captured one a call, each acknowledged; nobody works on them."""
     with meter.block() as spent:
         for talk, turn in said:
-            await fabric.capture(People(talk).service, **item_of(turn))
+            await fabric.capture(_service(talk), **item_of(turn))
     return spent.each(len(said))
 
 

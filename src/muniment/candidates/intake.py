@@ -182,6 +182,21 @@ class IntakeDecision:
         """Whether a contradiction will be opened, which is a change that recalls may see."""
         return any(one.compared.contradicts for one in self.passed)
 
+    async def compare_with_queue(self, tx: Transaction, at_once: Collection[str] = ()) -> "IntakeDecision":
+        """Return the same decision with what contradicts open proposals, or others that enter with it (REV-12).
+
+        Candidates that policy promotes `at_once` never wait beside another, and are not compared.
+        """
+        if self.comparer is None:
+            return self
+        entering = [
+            Entering(one.embedded, tier_for(one.draft.candidate, one.draft.capture.kind, self.pack))
+            for one in self.passed
+            if one.enters and one.draft.candidate.candidate_id not in at_once
+        ]
+        found = await find_opposites(tx, self.context.vault, entering, self.comparer, self.pack)
+        return replace(self, opposites=found)
+
     def with_capture(self, capture: Capture) -> "IntakeDecision":
         """Return the same decision with the drafts' one capture as it was written, with its sequence."""
         return replace(
@@ -318,8 +333,13 @@ class Intake:
         await self.prefetch(tx, *(locks.scope_locks(users) if users else ()))
         return replace(self, scopes_locked=True)
 
-    @with_span("gates")
     async def decide(self, tx: Transaction) -> IntakeDecision:
+        """Pass the other gates, and compare what passed with what is promoted and with what waits in the queue."""
+        decision = await self.decide_on_memories(tx)
+        return await decision.compare_with_queue(tx) if self.enters else decision
+
+    @with_span("gates")
+    async def decide_on_memories(self, tx: Transaction) -> IntakeDecision:
         """Pass the other gates, and compare what passed with what is promoted."""
         vault, pack, comparer = self.context.vault, self.pack, self.comparer
         suspended = await _suspended(tx, [one.draft.candidate for one in self.screened], pack)
@@ -344,12 +364,6 @@ class Intake:
                 meant = await find_targets(tx, one.embedded, compared, comparer, pack)
                 draft = replace(draft, targets=meant)
             passed.append(PassedDraft(draft, compared, one.embedded, met, judge.similarities_read(near)))
-        entering = [
-            Entering(one.embedded, tier_for(one.draft.candidate, one.draft.capture.kind, pack))
-            for one in passed
-            if one.enters
-        ]
-        opposites = await find_opposites(tx, vault, entering if self.enters else (), comparer, pack)
         return IntakeDecision(
             self.context,
             pack,
@@ -357,8 +371,7 @@ class Intake:
             (*self.refused, *refused),
             comparer,
             self.scopes_locked,
-            opposites,
-            suspended,
+            suspended=suspended,
         )
 
 

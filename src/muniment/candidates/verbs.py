@@ -173,6 +173,8 @@ async def _write(
         # INVARIANT: all locks come before the tenant's clock.
         eligible = any(one.auto_eligible for one in entries)
         chosen = await by_policy.choose(tx, decision, entries) if eligible else []
+        promoted_now = {entry.draft.candidate.candidate_id for entry, _ in chosen}
+        decision = await decision.compare_with_queue(tx, promoted_now)
         if not chosen and not decision.contradicts:
             tx.change_nothing_visible()
         await complete_batch(tx, batch, split)
@@ -253,5 +255,5 @@ async def _decide(
     comparer = comparer or await context.comparer(tx, pack)
     kept = await with_context(kept, comparer.readers, pack)
     intake = await (await Intake.of(context, tx, pack, kept, comparer=comparer)).lock_scopes(tx, batch.scope_locks)
-    decision = await intake.decide(tx)
+    decision = await intake.decide_on_memories(tx)
     return replace(decision, refused=(*decision.refused, *erased))

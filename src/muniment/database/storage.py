@@ -26,7 +26,7 @@ from muniment.database.pool import Pool
 from muniment.database.row_forms import SEPARATOR
 from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
 from muniment.database.statements import Statement
-from muniment.database.transaction import LATEST, TASKS, NamedStatement, RowKeys, Task, Tick, Transaction
+from muniment.database.transaction import LATEST, ONE_PLAN, TASKS, NamedStatement, RowKeys, Task, Tick, Transaction
 from muniment.errors import Conflict, InvalidInput, RequestRepeated, SchemaMissing, TooLarge
 
 __all__ = [
@@ -114,7 +114,7 @@ class Storage:
         `under` is the pack that it decides under: if another is in force, `PackChanged` is raised. Its events list the
         rows it inserts, digested with the key from `row_keys`. A `read_only` transaction sees one snapshot, and the
         database refuses its writes. With `one_plan` each statement keeps one plan for all values: only for statements
-        that read single rows by their keys. `person` are the names of the person whose rows the task `subject` sees.
+        that read single rows by their keys, as all do after the tick. `person` are the names of the person whose rows the task `subject` sees.
         Raises `StorageUnavailable` if the database is away, and `Conflict` if it cannot get a lock.
         """
         with _ErrorTranslation(self._explain):
@@ -128,12 +128,14 @@ class Storage:
                 reading = read_only or task == "recall"
                 begin: tuple[Statement, ...] = _begin(tenant_id, reading, read_only) + self._local_settings[task]
                 if one_plan:
-                    begin += _ONE_PLAN
+                    begin += ONE_PLAN
                 if task == "subject":
                     begin += _person(person)
                 writes = not read_only and task not in ("recall", "auditor", "subject")
                 connection = await pool.take()
-                transaction = Transaction(tenant_id, now, connection, begin, pool.replace, writes, task, row_keys)
+                transaction = Transaction(
+                    tenant_id, now, connection, begin, pool.replace, writes, task, row_keys, one_plan
+                )
                 try:
                     if under is not None:
                         transaction.decide_under(under)
@@ -222,9 +224,6 @@ def _literal(text: str) -> str:
 
 
 _ROLLBACK = Statement("rollback", "ROLLBACK")
-# By itself the server plans each read of a table that is divided by tenant anew, however often it runs: a plan for one
-# tenant looks cheaper than one for all. For the row of a key, planning takes four times as long as reading.
-_ONE_PLAN = (Statement("one plan", "SET LOCAL plan_cache_mode = force_generic_plan"),)
 
 
 async def _roll_back(connection: Connection) -> None:

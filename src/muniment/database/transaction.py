@@ -29,6 +29,13 @@ TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs", "su
 NamedStatement = tuple[str, dict[str, Any]]
 
 _COMMIT = Statement("commit", "COMMIT")
+# One plan for all values, by the keys' indexes. The server checks every foreign key of a row by a statement of its own.
+# By itself it plans that anew each time where the referenced table is divided or small, which takes longer than all else;
+# and it keeps the plan of a table that was empty, which reads all of it, until the table is analysed.
+ONE_PLAN = (
+    Statement("one plan", "SET LOCAL plan_cache_mode = force_generic_plan"),
+    Statement("by index", "SET LOCAL enable_seqscan = off"),
+)
 _TRANSACTION_ID: NamedStatement = ("tenant.transaction_id", {})
 # How often a transaction's first commands are sent again, and how soon a connection that was dead already fails: one
 # that was ended while it ran the commands is not replaced, or nobody could end a statement.
@@ -71,6 +78,8 @@ class Transaction:
     writes: bool = True
     task: Task | None = None
     _row_keys: RowKeys | None = None
+    # Whether `ONE_PLAN` is part of how it begins; otherwise it applies from the tick on.
+    _one_plan: bool = False
     # What happened, from which the events are made.
     _items: list[Item] = field(default_factory=list)
     # The rows that the events will list.
@@ -271,6 +280,8 @@ class Transaction:
             if self._tick is None:
                 raise await self._clock_ahead()
             visible_seq = self._tick.seq if self._changes_visible else None
+            if not self._one_plan:
+                self._pending += [(one, []) for one in ONE_PLAN]
             self.defer("tenant.record_tick", **clock[0], visible_seq=visible_seq)
         assert self._tick is not None
         return self._tick

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -45,17 +44,36 @@ class Word(NamedTuple):
 def words_of(text: str) -> list[Word]:
     """Return the words of a text in order, without stop words."""
     found: list[Word] = []
-    visible = visible_text(text).translate(_APOSTROPHES)
-    stem, unspaced = _stemmer(), _UNSPACED.search(visible) is not None
-    for written in _WORD.findall(visible):
-        folded = written.casefold()
-        if folded in _STOP_WORDS:
-            continue
-        if unspaced and _UNSPACED.search(folded):
-            found += [Word(pair, pair) for pair in _pairs(folded)]
-        else:
-            found.append(Word(written, stem(folded[:_LONGEST])))
+    for written in _split(text):
+        if (term := _term(written)) is not None:
+            found.append(Word(written, term))
+        elif _UNSPACED.search(written):
+            found += [Word(pair, pair) for pair in _pairs(written.casefold())]
     return found
+
+
+def terms_of(text: str) -> list[str]:
+    """Return the terms of a text in order, each as often as it occurs."""
+    written = _split(text)
+    terms = list(map(_term, written))
+    if None in terms and _UNSPACED.search(" ".join(written)):
+        return [term for _, term in words_of(text)]
+    return [term for term in terms if term is not None]
+
+
+def _split(text: str) -> list[str]:
+    return _WORD.findall(visible_text(text).translate(_APOSTROPHES))
+
+
+@lru_cache(maxsize=1 << 14)
+def _term(written: str) -> str | None:
+    """Return the term of a word; None for a stop word, and for one that is read as pairs of characters."""
+    folded = written.casefold()
+    if folded in _STOP_WORDS or _UNSPACED.search(folded):
+        return None
+    # Made for each new word: it has a buffer that threads must not share. The package has no types.
+    stemmer: Any = cast("Any", Stemmer).Stemmer("english", 0)
+    return stemmer.stemWord(folded[:_LONGEST])
 
 
 def query_words(query: str) -> list[Word]:
@@ -80,12 +98,12 @@ def index_of(text: str, observed_at: datetime, speaker: str = "", context: str =
     The name of who said it counts like its words. A term that only its `context` has, the other sentences of its
     message, counts half: it stands with a negative number, minus how often it occurs there (CAN-11).
     """
-    counted = Counter([term for _, term in words_of(text)])
+    counted = Counter(terms_of(text))
     words = min(sum(counted.values()), 2**15 - 1)
     counted.update(_date_terms(observed_at.day, observed_at.month, observed_at.year))
-    counted.update(term for _, term in words_of(speaker))
+    counted.update(terms_of(speaker))
     terms = {term: min(times, _MOST_OCCURRENCES) for term, times in counted.items()}
-    beside = Counter(term for _, term in words_of(context) if term not in terms) if context else Counter[str]()
+    beside = Counter(term for term in terms_of(context) if term not in terms) if context else Counter[str]()
     return Index(
         {**terms, **{term: -min(times, _MOST_OCCURRENCES) for term, times in beside.items()}},
         max(words, *terms.values()),
@@ -94,13 +112,7 @@ def index_of(text: str, observed_at: datetime, speaker: str = "", context: str =
 
 @lru_cache(maxsize=1024)
 def _date_terms(day: int, month: int, year: int) -> tuple[str, ...]:
-    return tuple(word.term for word in words_of(f"{day} {_MONTHS[month - 1]} {year}"))
-
-
-def _stemmer() -> Callable[[str], str]:
-    # A stemmer has a buffer that threads must not share; making one takes two microseconds.
-    made: Any = cast("Any", Stemmer).Stemmer("english", 0)  # The package has no types.
-    return made.stemWord
+    return tuple(terms_of(f"{day} {_MONTHS[month - 1]} {year}"))
 
 
 def _pairs(signs: str) -> list[str]:

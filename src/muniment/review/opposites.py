@@ -7,6 +7,7 @@ trained judge is not asked: it reads what is to be promoted, beside the memories
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from anyio.to_thread import run_sync
@@ -54,6 +55,11 @@ class Entering:
         """Whom it is about, as the key of its content says."""
         return holder_of(self.embedded.candidate.subject, self.embedded.candidate.scope.user_id)
 
+    @cached_property
+    def words(self) -> set[str]:
+        """The words of its text that say something."""
+        return _words(self.embedded.candidate)
+
 
 @dataclass(frozen=True)
 class _Open:
@@ -63,6 +69,11 @@ class _Open:
     candidate: Candidate
     tier: Tier
     vector: Vector | None = None
+
+    @cached_property
+    def words(self) -> set[str]:
+        """The words of its text that say something."""
+        return _words(self.candidate)
 
 
 def waiting_query(candidates: Iterable[Candidate], known: Iterable[str] = ()) -> NamedStatement:
@@ -160,9 +171,9 @@ def _to_compare(one: Entering, known: Sequence[_Open]) -> list[_Open]:
     on_keys = [other for other in known if candidate.on_key and other.candidate.on_key]
     if one.embedded.vector is None:
         return on_keys
-    ours = _words(candidate)
+    ours = one.words
     shared = [
-        (len(ours & _words(other.candidate)), number, other)
+        (len(ours & other.words), number, other)
         for number, other in enumerate(known)
         if not (candidate.on_key and other.candidate.on_key)
     ]
