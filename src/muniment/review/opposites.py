@@ -5,12 +5,13 @@ beside it. By key at once; a text with the few that share most words with it. No
 trained judge is not asked: it reads what is to be promoted, beside the memories.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from anyio.to_thread import run_sync
+from pydantic_core import from_json
 
 from muniment.contradictions.rules import opposition
 from muniment.contradictions.store import EmbeddedCandidate, TextComparer, key_of
@@ -58,22 +59,44 @@ class Entering:
     @cached_property
     def words(self) -> set[str]:
         """The words of its text that say something."""
-        return _words(self.embedded.candidate)
+        return _words(self.embedded.candidate.text)
 
 
 @dataclass(frozen=True)
 class _Open:
-    """What a candidate is compared with; the vector of an open proposal is made when it is needed."""
+    """What a candidate is compared with: another that enters, or an open proposal, whose vector is made when needed."""
 
     name: str
-    candidate: Candidate
     tier: Tier
+    text: str
+    on_key: bool
+    # The candidate; of an open proposal made when it is first asked for, since few of those that wait are compared.
+    make: Callable[[], Candidate]
     vector: Vector | None = None
+
+    @classmethod
+    def entering(cls, one: Entering) -> "_Open":
+        """Return one that enters beside others."""
+        candidate = one.embedded.candidate
+        name, text, vector = candidate.candidate_id, candidate.text, one.embedded.vector
+        return cls(name, one.tier, text, candidate.on_key, lambda: candidate, vector)
+
+    @classmethod
+    def waiting(cls, row: Row, content: bytes) -> "_Open":
+        """Return an open proposal with its opened content."""
+        on_key = row["entity"] is not None and row["predicate"] is not None
+        text = from_json(content)["text"]
+        return cls(row["proposal_id"], row["tier_derived"], text, on_key, lambda: candidate_of(row, content))
+
+    @cached_property
+    def candidate(self) -> Candidate:
+        """The candidate itself."""
+        return self.make()
 
     @cached_property
     def words(self) -> set[str]:
         """The words of its text that say something."""
-        return _words(self.candidate)
+        return _words(self.text)
 
 
 def waiting_query(candidates: Iterable[Candidate], known: Iterable[str] = ()) -> NamedStatement:
@@ -126,8 +149,7 @@ async def find_opposites(
     for one in entering:
         known = around.setdefault(one.holder, [])
         pairs += [(one, other) for other in _to_compare(one, known[-MOST:])]
-        candidate = one.embedded.candidate
-        known.append(_Open(candidate.candidate_id, candidate, one.tier, one.embedded.vector))
+        known.append(_Open.entering(one))
     # What others write before this transaction takes the tenant's clock is looked for then (`with_late`).
     tx.read_with_tick(("review.waiting_ids", _about(one.holder for one in entering)))
     seen = frozenset(row["proposal_id"] for row in rows)
@@ -160,29 +182,28 @@ async def _opened(
             content = key.open("candidates.content", row["candidate_id"], row["content"])
         except SealBroken:
             continue  # Nobody can read it, so nothing contradicts it.
-        one = _Open(row["proposal_id"], candidate_of(row, content), row["tier_derived"])
-        found.setdefault(row["holder"], []).append(one)
+        found.setdefault(row["holder"], []).append(_Open.waiting(row, content))
     return found
 
 
 def _to_compare(one: Entering, known: Sequence[_Open]) -> list[_Open]:
     """Choose what a candidate is compared with: all on keys if it is, and the texts that share most words with it."""
     candidate = one.embedded.candidate
-    on_keys = [other for other in known if candidate.on_key and other.candidate.on_key]
+    on_keys = [other for other in known if candidate.on_key and other.on_key]
     if one.embedded.vector is None:
         return on_keys
     ours = one.words
     shared = [
         (len(ours & other.words), number, other)
         for number, other in enumerate(known)
-        if not (candidate.on_key and other.candidate.on_key)
+        if not (candidate.on_key and other.on_key)
     ]
     nearest = sorted((one for one in shared if one[0]), key=lambda one: (-one[0], -one[1]))[:MOST_TEXTS]
     return on_keys + [other for _, _, other in nearest]
 
 
-def _words(candidate: Candidate) -> set[str]:
-    words, names = content_words(visible_text(candidate.text))
+def _words(text: str) -> set[str]:
+    words, names = content_words(visible_text(text))
     return words | names
 
 
