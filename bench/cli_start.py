@@ -41,7 +41,7 @@ def load(url: str) -> None:
     def stop(*_: object) -> None:
         raise Stop
 
-    setattr(muniment.client.Client, "me", stop)  # noqa: B010  the first request of every command
+    setattr(muniment.client.Client, "whoami", stop)  # noqa: B010  the first request of every command
     assert cli.main(["recall", "--json"]) == cli.INTERNAL
 
 

@@ -33,6 +33,11 @@ def at_least(what: str, value: float, unit: str, bar: float, scope: str, detail:
     return Figure(what, value, unit, f">= {bar:g}", value >= bar, scope, detail)
 
 
+def without_bar(what: str, value: float, unit: str, scope: str, detail: str) -> Figure:
+    """A figure that is worth knowing and has no bar."""
+    return Figure(what, value, unit, "-", True, scope, detail)
+
+
 async def in_turns(
     rounds: int, warm_up: int, **contestants: Callable[[int], Awaitable[object]]
 ) -> dict[str, list[float]]:

@@ -194,7 +194,7 @@ class FabricContext:
 
         `under` is the pack that its decisions are made with: raises `PackChanged` where another pack is
         in force, at its first read, or, if it writes, when it takes the sequence number. `one_plan` is for transactions
-        that read single rows by their keys (`Storage.transaction`). `person` are the names of the person whose rows the
+        that read by keys (`Storage.transaction`). `person` are the names of the person whose rows the
         task `subject` sees.
         """
         ref = under.ref if under is not None else None

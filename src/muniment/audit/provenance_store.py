@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from anyio.lowlevel import checkpoint
 from pydantic_core import to_json
 
 from muniment.database.rows import candidate_of, event_of, memory_of, open_contents
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import NotFound
+from muniment.loops import give_way
 from muniment.model.candidate import Candidate
 from muniment.model.events import Event
 from muniment.model.ids import first_id, made_at
@@ -135,5 +135,5 @@ async def _decoded(rows: Sequence[Row]) -> list[Event]:
     for row in rows:
         events.append(event_of(row))
         if len(row["body"]) > LONG:
-            await checkpoint()
+            await give_way()
     return events

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from anyio import Event, create_task_group
-from anyio.lowlevel import checkpoint
 
 from muniment.audit.rules import HASH_BYTES
 from muniment.database.row_forms import BY_NAME, FORMS, SEPARATOR, Form
@@ -28,6 +27,7 @@ from muniment.database.row_lists import (
     unpack,
 )
 from muniment.database.storage import Row, Transaction
+from muniment.loops import give_way
 from muniment.model.chain import Break
 from muniment.model.ids import first_id, made_at
 
@@ -76,14 +76,14 @@ class RowCheck:
             with suppress(ValueError):  # The list was changed: the chain reports its event.
                 content.add(packed, seq)
             if number % AT_ONCE == 0:
-                await checkpoint()
+                await give_way()
         for (name, version), listed in content.rows.items():
             self.listed[name] += self._count(name, listed)
             self.rows += len(listed.ids)
             blanked = content.blanked.get(name, set())
             for first in range(0, len(listed.ids), AT_ONCE):
                 await self._compare_some(tx, BY_NAME[name], version, listed, first, blanked)
-                await checkpoint()
+                await give_way()
         for name, ids in content.blanked.items():
             await self._clear_blanked(tx, name, ids)
 

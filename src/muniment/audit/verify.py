@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Annotated, Any
 
-from anyio.lowlevel import checkpoint
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from muniment.audit.chain import AT_ONCE, START, ChainKey, head_of, sealable
@@ -21,6 +20,7 @@ from muniment.database.row_lists import RowKey
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.errors import InvalidInput, SealBroken
+from muniment.loops import give_way
 from muniment.model.chain import Break, Head, Verification
 from muniment.model.inputs import Passed, VerbInput
 
@@ -178,7 +178,7 @@ async def _walk_batches(
                 walk.step(batch, events)
                 lists += [(event[0], event[7]) for event in events if event[7] is not None]
                 lists += [(0, batch.rows[0])] if batch.rows is not None else []
-                await checkpoint()  # Let other tasks run.
+                await give_way()  # Let other tasks run.
             await background.start(lists)
             if on_progress is not None:
                 on_progress(walk.events, total)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import anyio
-from anyio.lowlevel import checkpoint
 
 from muniment.candidates.backlog import NOT_ASKED, Batch, Failure
 from muniment.candidates.extractors import Extractor, extractors_of
@@ -19,6 +18,7 @@ from muniment.context import FabricContext
 from muniment.database.locks import block_erasures
 from muniment.errors import ExtractorFailed
 from muniment.language.readers import Readers
+from muniment.loops import give_way
 from muniment.model.capture import Capture, holder_of
 from muniment.pack import Pack
 
@@ -74,7 +74,7 @@ async def extract(context: FabricContext, batch: Batch, pack: Pack) -> Reading:
                     elif capture.capture_id not in batch.late:
                         calls.append(_Call(capture, extractor))
         if number % _SLICE == 0:
-            await checkpoint()
+            await give_way()
     run = _Run(context, pack.memory_layer.extraction.timeout.total_seconds())
     for first in range(0, len(calls), CONCURRENT):
         await run.call(calls[first : first + CONCURRENT])

@@ -8,8 +8,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from anyio.lowlevel import checkpoint
-
 from muniment.candidates import store as candidates
 from muniment.candidates.calibration import is_proven
 from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, Rejected, pass_gates
@@ -26,6 +24,7 @@ from muniment.database import locks
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Transaction
 from muniment.language.redaction.tags import TaggedTexts
+from muniment.loops import give_way
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture
 from muniment.model.fields import Tier, WriteClass
@@ -137,7 +136,7 @@ async def _last_passages(
         else:
             found.append((draft, *passage.refused_by))
         if number % SLICE == 0:
-            await checkpoint()
+            await give_way()
     return found
 
 
@@ -304,7 +303,7 @@ class Intake:
             some = await screen(drafts[first : first + SLICE], comparer, pack, now)
             screened += some[0]
             refused += some[1]
-            await checkpoint()
+            await give_way()
         return cls(context, pack, comparer, tuple(screened), tuple(refused), enters=enters)
 
     async def prefetch(self, tx: Transaction, *first: NamedStatement) -> None:

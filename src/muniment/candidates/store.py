@@ -6,7 +6,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from anyio.lowlevel import checkpoint
 from psycopg.types.json import Jsonb
 
 from muniment.candidates.calibration import Point, calibrated, calibration_source, dump_points, load_points
@@ -28,6 +27,7 @@ from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.errors import SealBroken
 from muniment.language.embedding.bands import bands
+from muniment.loops import give_way
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture, holder_of
 from muniment.model.consent import Consent
@@ -324,7 +324,7 @@ async def rejections_for(
     for number, one in enumerate(embedded, 1):
         hashes.update(rejection_hashes(one, comparer, tenant_data_key, pack))
         if number % SLICE == 0:
-            await checkpoint()
+            await give_way()
     name, values = rejections_query(embedded, hashes, pack, tx.now)
     ids: list[str] = []
     rejected: list[Candidate] = []

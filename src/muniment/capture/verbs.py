@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
-from anyio.lowlevel import checkpoint
 from pydantic import Field, Strict
 
 from muniment.capture import reruns
@@ -13,6 +12,7 @@ from muniment.capture.rules import CaptureFields, CaptureMany, capture_input, ca
 from muniment.context import FabricContext
 from muniment.database.sealing import KeysMissing
 from muniment.errors import InvalidInput
+from muniment.loops import give_way
 from muniment.model.candidate import GateName
 from muniment.model.capture import (
     CaptureEntry,
@@ -30,8 +30,8 @@ from muniment.model.inputs import Listing, VerbInput, check_whole_number
 from muniment.verbs.declaration import verb
 
 BATCH_LIMIT = 10_000
-# Captures that are checked between two event-loop checkpoints.
-_SLICE = 50
+# Captures that are checked before other tasks of the event loop run.
+_SLICE = 20
 # The index of an archive does not keep these fields.
 _NOT_IN_THE_INDEX = ("source", "session_id", "run_id")
 
@@ -80,7 +80,7 @@ async def capture_many(
     async with context.batch_check:
         for first in range(0, len(items), _SLICE):
             prepared.add(capture_inputs(known, items[first : first + _SLICE], within="captures", first=first))
-            await checkpoint()
+            await give_way()
     return await _write(context, principal, prepared)
 
 

@@ -29,6 +29,7 @@ from pydantic_core import from_json
 from muniment.database.server_liveness import Row, ServerLiveness
 from muniment.database.socket_watch import SocketWatch
 from muniment.database.statements import Statement
+from muniment.loops import give_way
 
 # A statement and its arguments, in the order of its parameters.
 Command = tuple[Statement, Sequence[Any]]
@@ -100,8 +101,7 @@ class Connection(AsyncConnection[Row]):
                 self._send(statement, converted, sent)
                 if streams:
                     pgconn.flush()
-                    # A long batch is made in parts, so that other tasks of the event loop need not wait for all of it.
-                    await asyncio.sleep(0)
+                    await give_way()
             pgconn.pipeline_sync()
             results = await self._results()
             pgconn.exit_pipeline_mode()

@@ -42,7 +42,7 @@ PACKAGES = {
 }
 
 # Rows per statement of a many-row insert: few shapes, so that each is planned once per connection.
-CHUNKS = (128, 16, 4, 1)
+CHUNKS = (64, 16, 4, 1)
 
 
 @dataclass(frozen=True)

@@ -113,8 +113,9 @@ class Storage:
 
         `under` is the pack that it decides under: if another is in force, `PackChanged` is raised. Its events list the
         rows it inserts, digested with the key from `row_keys`. A `read_only` transaction sees one snapshot, and the
-        database refuses its writes. With `one_plan` each statement keeps one plan for all values: only for statements
-        that read single rows by their keys, as all do after the tick. `person` are the names of the person whose rows the task `subject` sees.
+        database refuses its writes. With `one_plan` each statement keeps one plan for all values, as all do after the
+        tick: only for statements that read by keys. `person` are the names of the person whose rows the task `subject`
+        sees.
         Raises `StorageUnavailable` if the database is away, and `Conflict` if it cannot get a lock.
         """
         with _ErrorTranslation(self._explain):

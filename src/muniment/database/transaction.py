@@ -30,8 +30,8 @@ NamedStatement = tuple[str, dict[str, Any]]
 
 _COMMIT = Statement("commit", "COMMIT")
 # One plan for all values, by the keys' indexes. The server checks every foreign key of a row by a statement of its own.
-# By itself it plans that anew each time where the referenced table is divided or small, which takes longer than all else;
-# and it keeps the plan of a table that was empty, which reads all of it, until the table is analysed.
+# By itself it plans that anew each time where the referenced table is divided or small, which takes longer than all
+# else; and it keeps the plan of a table that was empty, which reads all of it, until the table is analysed.
 ONE_PLAN = (
     Statement("one plan", "SET LOCAL plan_cache_mode = force_generic_plan"),
     Statement("by index", "SET LOCAL enable_seqscan = off"),

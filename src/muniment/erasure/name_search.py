@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from anyio.lowlevel import checkpoint
 from pydantic_core import from_json
 
 from muniment.archives import store as archived
@@ -12,6 +11,7 @@ from muniment.database.storage import Row, Transaction
 from muniment.erasure import store as erasure
 from muniment.errors import ArchiveBroken, InvalidInput, NotFound, SealBroken
 from muniment.language import name_search as texts
+from muniment.loops import give_way
 from muniment.model.context import Principal
 from muniment.model.erasure import NameHit, NameSearch, NameSearchInput, Place
 from muniment.model.ids import make_id
@@ -120,7 +120,7 @@ async def _search_more(context: FabricContext, tx: Transaction, page: _Page) -> 
             if len(page.hits) >= page.limit:
                 return
         if number % _SLICE == 0:
-            await checkpoint()
+            await give_way()
     if len(rows) < count:
         following = PLACES.index(page.place) + 1
         page.finished = following == len(PLACES)

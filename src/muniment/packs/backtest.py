@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from anyio.lowlevel import checkpoint
 from pydantic_core import to_json
 
 from muniment.candidates import intake
@@ -27,6 +26,7 @@ from muniment.contradictions.store import TextComparer
 from muniment.errors import ExtractorFailed
 from muniment.language.readers import Readers
 from muniment.language.redaction import redactor_of
+from muniment.loops import give_way
 from muniment.model.backtest import EXAMPLES, FATES, Backtest, Example, Fate, RuleDifference, Tally
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
@@ -298,7 +298,7 @@ class _Reading:
                             read[extractor.name] = facts
                     found[place].setdefault(capture.capture_id, []).extend(facts)
             self.left_out.update(missed)
-            await checkpoint()
+            await give_way()
         return found
 
     async def _facts(self, extractor: Extractor, capture: Capture, missed: set[str]) -> list[Found]:

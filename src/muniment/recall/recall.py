@@ -104,7 +104,7 @@ async def _recall_from_index(
         scope = _held_scope(context, run, needed.embedder)
         if scope is None and not refresh:
             continue
-        async with context.transaction(run.tenant_id, "recall", one_plan=scope is not None) as tx:
+        async with context.transaction(run.tenant_id, "recall", one_plan=True) as tx:
             view, decides, request, _ = await _prepare(context, tx, run, packs, options)
             if refresh:
                 scope = await _read_scope(context, tx, run, needed.embedder)
