@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
-from functools import lru_cache
 from weakref import WeakValueDictionary
 
 import psycopg
@@ -20,14 +19,14 @@ from psycopg.rows import dict_row
 from psycopg_pool import PoolTimeout, TooManyRequests
 
 from muniment.database.address import Address
+from muniment.database.begin import ONE_PLAN, begin_statements, person_statement
 from muniment.database.connection import Connection
 from muniment.database.notices import listen
 from muniment.database.pool import Pool
-from muniment.database.row_forms import SEPARATOR
 from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
 from muniment.database.statements import Statement
-from muniment.database.transaction import LATEST, ONE_PLAN, TASKS, NamedStatement, RowKeys, Task, Tick, Transaction
-from muniment.errors import Conflict, InvalidInput, RequestRepeated, SchemaMissing, TooLarge
+from muniment.database.transaction import LATEST, TASKS, NamedStatement, RowKeys, Task, Tick, Transaction
+from muniment.errors import Conflict, RequestRepeated, SchemaMissing, TooLarge
 
 __all__ = [
     "LATEST",
@@ -127,11 +126,13 @@ class Storage:
                 await pool.unless_away(turn.acquire)
             try:
                 reading = read_only or task == "recall"
-                begin: tuple[Statement, ...] = _begin(tenant_id, reading, read_only) + self._local_settings[task]
+                begin: tuple[Statement, ...] = (
+                    begin_statements(tenant_id, reading, read_only) + self._local_settings[task]
+                )
                 if one_plan:
                     begin += ONE_PLAN
                 if task == "subject":
-                    begin += _person(person)
+                    begin += person_statement(person)
                 writes = not read_only and task not in ("recall", "auditor", "subject")
                 connection = await pool.take()
                 transaction = Transaction(
@@ -189,39 +190,9 @@ async def as_owner(address: Address, tenant_id: str, now: datetime) -> AsyncGene
     """A transaction of that tenant as the owner of the tables, for maintenance only."""
     with _ErrorTranslation():
         async with await Connection.connect(address.for_owner(), autocommit=True, row_factory=dict_row) as connection:
-            transaction = Transaction(tenant_id, now, connection, _begin(tenant_id, False))
+            transaction = Transaction(tenant_id, now, connection, begin_statements(tenant_id, False))
             yield transaction
             await transaction.complete()
-
-
-@lru_cache(maxsize=4096)
-def _begin(tenant_id: str, reading: bool, read_only: bool = False) -> tuple[Statement, Statement]:
-    """The statements that begin a transaction of that tenant."""
-    level = " ISOLATION LEVEL REPEATABLE READ" if reading else ""
-    level += " READ ONLY" if read_only else ""
-    # SET LOCAL with a literal, not set_config(): the latter is not carried to the workers of a cluster.
-    tenant = f"SET LOCAL muniment.tenant = {_literal(tenant_id)}"
-    return Statement("begin", f"BEGIN{level}"), Statement("tenant", tenant, planned_once=False)
-
-
-@lru_cache(maxsize=1024)
-def _person(names: tuple[str, ...]) -> tuple[Statement]:
-    """The statement that names the person whose rows the transaction sees; no name, and it sees none."""
-    if any(SEPARATOR in name for name in names):
-        raise InvalidInput("contains a control character", field="user_id")
-    return (Statement("person", f"SET LOCAL muniment.person = {_literal(SEPARATOR.join(names))}", planned_once=False),)
-
-
-def _literal(text: str) -> str:
-    """Quote a text for SQL.
-
-    Not by libpq: without a connection it goes by the encoding of whichever connection of the process it last read.
-    Ours are all in UTF-8.
-    """
-    if "\0" in text:
-        raise InvalidInput("contains a NUL character", field="tenant_id")
-    quoted = text.replace("'", "''").replace("\\", "\\\\")
-    return f"E'{quoted}'" if "\\" in text else f"'{quoted}'"
 
 
 _ROLLBACK = Statement("rollback", "ROLLBACK")

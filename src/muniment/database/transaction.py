@@ -3,13 +3,15 @@
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain
 from typing import Any, Literal, NamedTuple, Protocol
 
 from psycopg import OperationalError
 from psycopg.errors import InFailedSqlTransaction
 
+from muniment.database.begin import ONE_PLAN
+from muniment.database.clock import clock_ahead
 from muniment.database.connection import Command, Connection, Reply
 from muniment.database.event_batches import Item, batched
 from muniment.database.event_rows import EventRows
@@ -29,13 +31,6 @@ TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs", "su
 NamedStatement = tuple[str, dict[str, Any]]
 
 _COMMIT = Statement("commit", "COMMIT")
-# One plan for all values, by the keys' indexes. The server checks every foreign key of a row by a statement of its own.
-# By itself it plans that anew each time where the referenced table is divided or small, which takes longer than all
-# else; and it keeps the plan of a table that was empty, which reads all of it, until the table is analysed.
-ONE_PLAN = (
-    Statement("one plan", "SET LOCAL plan_cache_mode = force_generic_plan"),
-    Statement("by index", "SET LOCAL enable_seqscan = off"),
-)
 _TRANSACTION_ID: NamedStatement = ("tenant.transaction_id", {})
 # How often a transaction's first commands are sent again, and how soon a connection that was dead already fails: one
 # that was ended while it ran the commands is not replaced, or nobody could end a statement.
@@ -334,16 +329,7 @@ class Transaction:
         """Return the error that says which clock is ahead: this program's, or the tenant's."""
         state = await self.row("tenant.clock_state")
         assert state is not None, "the tenant was not opened"
-        assert state["bound"] is not None, "a clock without a bound cannot be ahead of it"
-        real, bound = state["database_now"], state["bound"]
-        if self.now > real + bound:
-            ahead = _whole_seconds(self.now - real)
-            return ClockAhead(f"this program's clock is {ahead} ahead of the database's: set it right")
-        ahead = _whole_seconds(state["at"] - real)
-        return ClockAhead(
-            f"the tenant's clock is {ahead} ahead of the database's, since a program with a wrong clock wrote to it: "
-            "an admin resets it with muniment work reset-clock"
-        )
+        return clock_ahead(self.now, state)
 
     def _row_key_query(self) -> list[NamedStatement]:
         """The read of the tenant's audit key, to be sent with the tick, unless this process has the key."""
@@ -453,7 +439,3 @@ class Transaction:
 
     def _always(self) -> dict[str, Any]:
         return {"tenant_id": self.tenant_id, "now": self.now, "txid": self._txid}
-
-
-def _whole_seconds(distance: timedelta) -> timedelta:
-    return timedelta(seconds=round(distance.total_seconds()))
