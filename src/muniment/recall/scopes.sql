@@ -107,7 +107,8 @@ SELECT t.memory_id FROM tombstones t WHERE t.tenant_id = :tenant_id AND t.seq > 
 -- name: record
 -- Record a recall that was ranked from the index, in the snapshot that its bodies are read in. A row is inserted only if the
 -- visibility number is still that of the index, every chosen memory passes all filters, and the chosen ones are in exactly the open
--- contradictions that the index has.
+-- contradictions that the index has. OFFSET 0 keeps the order of the joins: before a table was analysed, all of it looks as
+-- cheap to read as one row.
 INSERT INTO recalls AS r (tenant_id, recall_id, at, seq, agent_id, run_id, user_id, pack, embedder, request, result_ids, omitted,
   holder, query, degraded)
 SELECT latest.tenant_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),
@@ -119,18 +120,18 @@ FROM (
 WHERE latest.visible_seq = :visible_seq AND latest.mark = :mark::uuid
   AND (SELECT count(*) FROM memory_scope s WHERE s.memory_id = ANY (:result_ids) AND {visible s}) = cardinality(:result_ids::text[])
   AND ARRAY(
-    SELECT c.contradiction_id
-    FROM contradictions c
-    JOIN memories i ON i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id
-    JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
-    WHERE c.tenant_id = :tenant_id AND c.existing = ANY (:result_ids) AND {still_open c}
-      AND i.user_id = ANY (:users) AND e.user_id = ANY (:users)
-    UNION
-    SELECT c.contradiction_id
-    FROM memories i
-    JOIN contradictions c ON c.tenant_id = :tenant_id AND c.proposal_id = i.proposal_id
-    JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
-    WHERE i.tenant_id = :tenant_id AND i.memory_id = ANY (:result_ids) AND {still_open c}
-      AND i.user_id = ANY (:users) AND e.user_id = ANY (:users)
+    SELECT o.contradiction_id
+    FROM (
+      (SELECT c.contradiction_id, c.existing, c.proposal_id
+       FROM contradictions c WHERE c.tenant_id = :tenant_id AND c.existing = ANY (:result_ids) OFFSET 0)
+      UNION ALL
+      SELECT c.contradiction_id, c.existing, c.proposal_id
+      FROM (SELECT m.proposal_id FROM memories m WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:result_ids) OFFSET 0) m
+      CROSS JOIN LATERAL (
+        SELECT * FROM contradictions x WHERE x.tenant_id = :tenant_id AND x.proposal_id = m.proposal_id
+          AND NOT x.existing = ANY (:result_ids) OFFSET 0) c) o
+    WHERE {still_open o}
+      AND (SELECT i.user_id FROM memories i WHERE i.tenant_id = :tenant_id AND i.proposal_id = o.proposal_id) = ANY (:users)
+      AND (SELECT e.user_id FROM memory_scope e WHERE e.tenant_id = :tenant_id AND e.memory_id = o.existing) = ANY (:users)
     ORDER BY 1) = :contradictions::text[]
 RETURNING r.seq

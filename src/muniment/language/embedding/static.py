@@ -24,6 +24,8 @@ TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 
 # Characters embedded at once; it bounds the memory for a batch of long texts to some 50 MiB.
 _AT_ONCE = 1 << 17
+# Words of queries whose tokens are kept, up to this length: longer ones may name somebody or something.
+_MOST_KEPT, _LONGEST_KEPT = 1 << 13, 20
 
 
 class Embedder(Protocol):
@@ -48,7 +50,7 @@ class StaticEmbedder:
     """Averages token vectors and scales them to unit length; a text gives the same bits alone or in a batch.
 
     Threads may share one: its only state are the rows of the table that were converted to single precision, which
-    takes ten times as long as to copy them.
+    takes ten times as long as to copy them, and the tokens of words of queries.
     """
 
     def __init__(self, table: NDArray[np.float16], tokenizer: Tokenizer, name: str = NAME) -> None:
@@ -57,6 +59,7 @@ class StaticEmbedder:
         self._single = np.zeros(table.shape, dtype=np.float32)
         self._converted = np.zeros(len(table), dtype=np.bool_)
         self._tokenizer = tokenizer
+        self._kept: dict[str, tuple[int, ...]] = {}
         self._name = name
 
     @classmethod
@@ -99,7 +102,7 @@ class StaticEmbedder:
 
     def aim(self, words: Sequence[str], weights: Sequence[float]) -> Vectors:
         """Return the weighted mean of the vectors of words: one row of unit length, or zeros."""
-        found = [self._tokens(word) for word in words]
+        found = [self._tokens_of_word(word) for word in words]
         tokens = np.array([token for ids in found for token in ids], dtype=np.int64)
         each = np.repeat(np.array(weights, dtype=np.float32), [len(ids) for ids in found])
         vectors = self._rows(np.minimum(tokens, len(self._table) - 1))
@@ -126,6 +129,17 @@ class StaticEmbedder:
             self._converted[new] = True
         return self._single[tokens]
 
+    def _tokens_of_word(self, word: str) -> Sequence[int]:
+        """Return the tokens of a word; those of ordinary words are kept, as queries repeat them."""
+        if len(word) > _LONGEST_KEPT or not word.isalpha():
+            return self._tokens(word)
+        found = self._kept.get(word)
+        if found is None:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            found = self._kept[word] = tuple(self._tokens(word))
+        return found
+
     def _tokens(self, text: str) -> list[int]:
         words = text.strip()
         if not words:
@@ -139,6 +153,7 @@ class _Builtin(StaticEmbedder):
     """The one inside the wheel; its files are read when it first embeds, for most calls need only its name."""
 
     def __init__(self) -> None:
+        self._kept = {}
         self._name = NAME
 
     @property
