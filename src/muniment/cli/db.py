@@ -214,6 +214,7 @@ class _State:
             "server": found.server if found else None,
             "schema": found.current if found else None,
             "latest": migrations()[-1].version,
+            "oldest": found.oldest if found else None,
             "pending": found.pending if found else (SCHEMA_STEP,),
             "changed": found.changed if found else (),
             "refused_names": [asdict(one) for one in self.refused_names],
@@ -233,6 +234,7 @@ class _State:
                 ("embedded", ("running" if self.running else "stopped") if self.embedded else "no"),
                 ("server", f"PostgreSQL {found.server}" if found else None),
                 ("schema", f"{found.current} of {migrations()[-1].version}" if found else "none"),
+                ("programs", f"those that know schema {found.oldest} or later" if found else None),
                 ("pending", joined(found.pending) if found else None),
                 (
                     "clock bound",
