@@ -137,6 +137,11 @@ class Proposal(Artifact):
     opposites: tuple[str, ...] = Field(
         default=(), description="open proposals of the same subject that contradict it (REV-12)"
     )
+    dangers: tuple[Reason, ...] = Field(
+        default=(),
+        description="what a reviewer should notice before deciding, the gravest first; empty for what is ordinary. "
+        "Only where it is read to be decided: `queue.list`, `queue.get`, `queue.evidence`",
+    )
     enqueued_at: datetime
     due_at: datetime
     status: Status

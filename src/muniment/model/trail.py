@@ -53,4 +53,8 @@ class Evidence(Artifact):
     labels: tuple[str, ...] = Field(
         default=(), description="the classifications it may be given: only the same or higher"
     )
+    suspicious: tuple[tuple[int, int], ...] = Field(
+        default=(), description="where its text addresses the model: beginning and end of each stretch of words"
+    )
+    trust_floor: float = Field(default=0.0, description="the trust below which only a person can promote a fact")
     barred: str | None = Field(default=None, description="why the caller cannot approve it (REV-4)")

@@ -10,6 +10,7 @@ from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions import store as contradictions
 from muniment.database.storage import Transaction
 from muniment.errors import NotFound, SelfApproval
+from muniment.language.instructions import addressing_spans
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction
 from muniment.model.promoted import PromotedMemory
@@ -18,6 +19,7 @@ from muniment.model.trail import Evidence
 from muniment.pack import Pack
 from muniment.promotion.promote import four_eyes
 from muniment.review import store as review
+from muniment.review.dangers import with_dangers
 from muniment.review.item_store import Item
 
 # A statement can contradict or repeat more memories than anybody reads.
@@ -35,6 +37,7 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
         versions = await trail.candidates(tx, context.vault, candidate.candidate_id)
         capture = await captures.read_one(tx, context.vault, candidate.capture_id, context.archives)
         met = await contradictions.listed(tx, proposal_id=proposal_id, limit=MEMORIES_SHOWN)
+        (proposal,) = await with_dangers(tx, [proposal], pack)
         return Evidence(
             proposal=proposal,
             capture=capture,
@@ -44,6 +47,8 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
             memories=await _memories(context, tx, proposal, met),
             consent=await ledger.one(tx, context.vault, consent_id) if consent_id is not None else None,
             labels=tuple(one for one in pack.labels if pack.at_least(one, candidate.classification)),
+            suspicious=addressing_spans(candidate.text),
+            trust_floor=pack.memory_layer.trust.floor,
             barred=await _barred(context, tx, principal, loaded, pack),
         )
 

@@ -105,6 +105,14 @@ JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_i
 LEFT JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
 WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
 
+-- name: usual_sources
+-- Whose facts were promoted lately, by class and predicate: the latest memories are few and found by their number.
+SELECT m.class, m.predicate, c.claimed_by, count(*) AS count
+FROM (SELECT o.candidate_id, o.class, o.predicate FROM memories o WHERE o.tenant_id = :tenant_id
+  ORDER BY o.born_seq DESC, o.memory_id DESC LIMIT :latest) m
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = m.candidate_id
+GROUP BY m.class, m.predicate, c.claimed_by
+
 -- name: list
 -- plan: each time
 -- The queue by due time; with `closed` also the proposals with a final verdict. A proposal is open while no verdict ended

@@ -26,6 +26,7 @@ from muniment.recall import preview as previewing
 from muniment.review import edit as editing
 from muniment.review import store as review
 from muniment.review.approve_many import approve_many as approving_many
+from muniment.review.dangers import with_dangers
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
 from muniment.review.item_store import Item, load_item
@@ -63,6 +64,7 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
     `overdue` or are not. `after` is the id of the last proposal of the previous page.
     """
     filters = {name: getattr(request, name) for name in QueueFilters.model_fields}
+    pack = await context.pack_for(reader)
     filters["entity"] = await context.spellings(reader, request.entity)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         last = request.after
@@ -70,7 +72,7 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
             raise NotFound("no such proposal", field="after")
         ids = await review.page(tx, filters, after=last, count=request.limit)
         found = await review.load_many(tx, context.vault, ids, skip_broken=True)
-        return [loaded.proposal for loaded in found]
+        return await with_dangers(tx, [loaded.proposal for loaded in found], pack)
 
 
 @verb("queue.counts", right="read_queue", http="GET /queue/counts")
@@ -89,8 +91,10 @@ class ProposalId(VerbInput):
 @verb("queue.get", right="read_queue", http="GET /queue/{proposal_id}")
 async def get_proposal(context: FabricContext, reader: Principal, request: ProposalId) -> Proposal:
     """Read a proposal with all its verdicts; raises `NotFound`."""
+    pack = await context.pack_for(reader)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        return await _read(context, tx, request.proposal_id)
+        (found,) = await with_dangers(tx, [await _read(context, tx, request.proposal_id)], pack)
+        return found
 
 
 @verb("queue.evidence", right="read_queue", http="GET /queue/{proposal_id}/evidence")
