@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
-    from muniment.model.proposal import Outcome, Proposal, Submission
+    from muniment.model.proposal import HumanReason, Outcome, Proposal, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
-    from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
+    from muniment.model.review_views import ApprovalPlan, EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
     from muniment.model.subject import (
         Act,
         Decided,
@@ -151,6 +151,7 @@ class Queue(BlockingGroup):
         proposal_ids: Sequence[str],
         *,
         note: str | None = None,
+        versions: Mapping[str, int] | None = None,
         acknowledge: Mapping[str, str] | None = None,
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
@@ -158,9 +159,47 @@ class Queue(BlockingGroup):
         A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust,
         contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`,
         and `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is
-        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise) stops no other.
+        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise), or that is at
+        another version than the one named in `versions`, stops no other.
         """
-        return self._wait(self._group.approve_many, asker, proposal_ids, note=note, acknowledge=acknowledge)
+        return self._wait(
+            self._group.approve_many, asker, proposal_ids, note=note, versions=versions, acknowledge=acknowledge
+        )
+
+    def plan_many(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        proposal_ids: Sequence[str] | None = None,
+    ) -> ApprovalPlan:
+        """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+
+        Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is
+        stored.
+        """
+        return self._wait(
+            self._group.plan_many,
+            asker,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            proposal_ids=proposal_ids,
+        )
 
     def edit(
         self,
@@ -236,6 +275,10 @@ class Queue(BlockingGroup):
     def assign(self, asker: Asker, proposal_id: str, *, version: int | None = None, to: str | None = None) -> Proposal:
         """Assign a proposal to a reviewer."""
         return self._wait(self._group.assign, asker, proposal_id, version=version, to=to)
+
+    def hold(self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None) -> Proposal:
+        """Put a proposal on hold, to ask later; `release` returns it to the queue. Raises `Conflict` for a held one."""
+        return self._wait(self._group.hold, asker, proposal_id, version=version, note=note)
 
     def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """Unassign a proposal, or return a held one to the queue."""

@@ -43,7 +43,9 @@ def test_each_danger_has_a_badge_in_its_row_and_a_sentence_on_its_page(
         assert badges(row(queue, proposal_id)) == codes
         page = reviewer.get(f"queue/{proposal_id}")
         assert badges(page.partition("data-banner")[2].partition("</section>")[0]) == codes
-        assert "verdict" not in page.partition("Gates passed")[2].partition("</section>")[0], "no ticks for the ordinary"
+        assert "verdict" not in page.partition("Gates passed")[2].partition("</section>")[0], (
+            "no ticks for the ordinary"
+        )
 
 
 def test_the_words_that_lowered_trust_are_marked_and_stay_text(

@@ -118,6 +118,7 @@ ROUTES = """
     GET    /queue
     POST   /queue/approve
     GET    /queue/counts
+    POST   /queue/plan
     GET    /queue/{proposal_id}
     POST   /queue/{proposal_id}/approve
     POST   /queue/{proposal_id}/assign
@@ -125,6 +126,7 @@ ROUTES = """
     POST   /queue/{proposal_id}/check
     POST   /queue/{proposal_id}/edit
     GET    /queue/{proposal_id}/evidence
+    POST   /queue/{proposal_id}/hold
     POST   /queue/{proposal_id}/lift
     POST   /queue/{proposal_id}/override
     POST   /queue/{proposal_id}/preview

@@ -107,6 +107,22 @@ GROUPS: dict[str, Call] = {
             "after": [*NAMES, "{their_proposal}", "mwp_0"],
         },
     ),
+    "queue.plan_many": Call(
+        "reviewer",
+        {},
+        {
+            "proposal_ids": [5, MARK, b"bytes", {}, [5], [""], [NUL], [None], ["x" * 257], ["x"] * 2_001],
+            "write_class": CHOICES,
+            "closed": FLAGS,
+            "tier": CHOICES,
+            "risk": CHOICES,
+            "reason": CHOICES,
+            "entity": CEIDS,
+            "assignee": NAMES,
+            "status": [*CHOICES, "promoted"],
+            "overdue": FLAGS,
+        },
+    ),
     "queue.counts": Call("reviewer", {}, {}),
     "queue.check": Call(
         "reviewer",
@@ -157,12 +173,23 @@ GROUPS: dict[str, Call] = {
         {**PROPOSAL, **VERSION, "tier": [*CHOICES, "working"], "priority": SHARES, "note": NOTES},
     ),
     "queue.assign": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, **VERSION, "to": NAMES}),
+    "queue.hold": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, **VERSION, "note": NOTES}),
     "queue.release": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, **VERSION}),
     "queue.approve_many": Call(
         "reviewer",
         {"proposal_ids": ["{proposal}"]},
         {
             "proposal_ids": [None, 5, MARK, b"bytes", {}, [], [5], [""], [NUL], [None], ["x" * 257], ["x"] * 10_001],
+            "versions": [
+                5,
+                MARK,
+                b"bytes",
+                [5],
+                {"": 1},
+                {"{proposal}": -1},
+                {"{proposal}": "x"},
+                {"{proposal}": None},
+            ],
             "note": NOTES,
             "acknowledge": [
                 5,

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
-    from muniment.model.proposal import Outcome, Proposal, Submission
+    from muniment.model.proposal import HumanReason, Outcome, Proposal, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
-    from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
+    from muniment.model.review_views import ApprovalPlan, EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
     from muniment.model.subject import (
         Act,
         Decided,
@@ -72,6 +72,7 @@ _PROPOSAL: Result[Proposal] = Result("muniment.model.proposal.Proposal")
 _QUEUE_COUNTS: Result[QueueCounts] = Result("muniment.model.review_views.QueueCounts")
 _EVIDENCE: Result[Evidence] = Result("muniment.model.trail.Evidence")
 _OUTCOME_LIST: Result[list[Outcome]] = Result("muniment.model.proposal.Outcome", many=True)
+_APPROVAL_PLAN: Result[ApprovalPlan] = Result("muniment.model.review_views.ApprovalPlan")
 _PROPOSAL_OR_REFUSAL: Result[Proposal | Refusal] = Result(
     "muniment.model.proposal.Proposal", "muniment.model.candidate.Refusal"
 )
@@ -221,6 +222,7 @@ class AsyncQueueClient(ClientGroup):
         proposal_ids: Sequence[str],
         *,
         note: str | None = None,
+        versions: Mapping[str, int] | None = None,
         acknowledge: Mapping[str, str] | None = None,
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
@@ -228,13 +230,53 @@ class AsyncQueueClient(ClientGroup):
         A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust,
         contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`,
         and `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is
-        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise) stops no other.
+        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise), or that is at
+        another version than the one named in `versions`, stops no other.
         """
         return await self._send(
             asker,
             "/v1/queue/approve",
             _OUTCOME_LIST,
-            {"proposal_ids": proposal_ids, "note": note, "acknowledge": acknowledge},
+            {"proposal_ids": proposal_ids, "note": note, "versions": versions, "acknowledge": acknowledge},
+            slow=True,
+        )
+
+    async def plan_many(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        proposal_ids: Sequence[str] | None = None,
+    ) -> ApprovalPlan:
+        """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+
+        Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is
+        stored.
+        """
+        return await self._send(
+            asker,
+            "/v1/queue/plan",
+            _APPROVAL_PLAN,
+            {
+                "write_class": write_class,
+                "closed": closed,
+                "tier": tier,
+                "risk": risk,
+                "reason": reason,
+                "entity": entity,
+                "assignee": assignee,
+                "status": status,
+                "overdue": overdue,
+                "proposal_ids": proposal_ids,
+            },
             slow=True,
         )
 
@@ -339,6 +381,17 @@ class AsyncQueueClient(ClientGroup):
         """Assign a proposal to a reviewer."""
         return await self._send(
             asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/assign", _PROPOSAL, {"version": version, "to": to}
+        )
+
+    async def hold(
+        self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None
+    ) -> Proposal:
+        """Put a proposal on hold, to ask later; `release` returns it to the queue. Raises `Conflict` for a held one."""
+        return await self._send(
+            asker,
+            f"/v1/queue/{segment(proposal_id, 'proposal_id')}/hold",
+            _PROPOSAL,
+            {"version": version, "note": note},
         )
 
     async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:

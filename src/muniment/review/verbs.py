@@ -1,8 +1,7 @@
 """The verbs of the review queue."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from pydantic import Field, Strict
@@ -10,26 +9,28 @@ from pydantic import Field, Strict
 from muniment.candidates.intake import enqueue_drafts
 from muniment.candidates.store import remember_rejection
 from muniment.context import FabricContext
-from muniment.database.storage import Transaction
-from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
+from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
 from muniment.model.inputs import Listing, OtherRun, VerbInput, Whole
-from muniment.model.proposal import APPROVED_AT_ONCE, Action, HumanReason, Outcome, Proposal
-from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
+from muniment.model.proposal import APPROVED_AT_ONCE, HumanReason, Outcome, Proposal
+from muniment.model.review_views import ApprovalPlan, EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
 from muniment.model.trail import Evidence
-from muniment.pack import Pack
 from muniment.promotion.promote import approve_item, regate
 from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
+from muniment.review import acting
 from muniment.review import edit as editing
+from muniment.review import plan_many as planning
 from muniment.review import store as review
+from muniment.review.acting import ProposalAction, ProposalId
+from muniment.review.approve_many import Wanted
 from muniment.review.approve_many import approve_many as approving_many
 from muniment.review.dangers import with_dangers
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
-from muniment.review.item_store import Item, load_item
+from muniment.review.plan_many import MOST_PLANNED
 from muniment.verbs.declaration import verb
 
 
@@ -63,9 +64,8 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
     `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
     `overdue` or are not. `after` is the id of the last proposal of the previous page.
     """
-    filters = {name: getattr(request, name) for name in QueueFilters.model_fields}
     pack = await context.pack_for(reader)
-    filters["entity"] = await context.spellings(reader, request.entity)
+    filters = await _filters(context, reader, request)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         last = request.after
         if last is not None and not await review.load_many(tx, context.vault, [last]):
@@ -75,6 +75,12 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
         return await with_dangers(tx, [loaded.proposal for loaded in found], pack)
 
 
+async def _filters(context: FabricContext, reader: Principal, request: QueueFilters) -> dict[str, Any]:
+    """Return the filters of the queue as its statements take them: an entity under all its names."""
+    filters = {name: getattr(request, name) for name in QueueFilters.model_fields}
+    return filters | {"entity": await context.spellings(reader, request.entity)}
+
+
 @verb("queue.counts", right="read_queue", http="GET /queue/counts")
 async def counts(context: FabricContext, reader: Principal) -> QueueCounts:
     """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
@@ -82,18 +88,12 @@ async def counts(context: FabricContext, reader: Principal) -> QueueCounts:
         return await review.counts(tx, reader.id)
 
 
-class ProposalId(VerbInput):
-    """A proposal."""
-
-    proposal_id: Name
-
-
 @verb("queue.get", right="read_queue", http="GET /queue/{proposal_id}")
 async def get_proposal(context: FabricContext, reader: Principal, request: ProposalId) -> Proposal:
     """Read a proposal with all its verdicts; raises `NotFound`."""
     pack = await context.pack_for(reader)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        (found,) = await with_dangers(tx, [await _read(context, tx, request.proposal_id)], pack)
+        (found,) = await with_dangers(tx, [await acting.read_proposal(context, tx, request.proposal_id)], pack)
         return found
 
 
@@ -104,16 +104,6 @@ async def evidence(context: FabricContext, reader: Principal, request: ProposalI
     It also says whether the caller could approve it. Raises `NotFound`.
     """
     return await evidence_of(context, reader, request.proposal_id)
-
-
-class ProposalAction(ProposalId):
-    """An action on a proposal; with `version`, only if it is still at that version."""
-
-    version: Annotated[int, Whole(0, 2**31)] | None = Field(
-        None,
-        description="the version that was read; if it has changed since, nothing is done (412). `If-Match` says the "
-        "same.",
-    )
 
 
 class NotedAction(ProposalAction):
@@ -139,12 +129,12 @@ async def approve(context: FabricContext, reviewer: Principal, request: Approve)
     without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
     `NotPromotable`.
     """
-    async with _locked(context, reviewer, request, regated=False) as locked:
+    async with acting.locked(context, reviewer, request, regated=False) as locked:
         tx, item, pack = locked.tx, locked.item, locked.pack
         if (instead := await regate(context, tx, item.to_promote(reviewer)[0], pack)) is not None:
-            return await _read(context, tx, instead)
+            return await acting.read_proposal(context, tx, instead)
         await approve_item(context, tx, item, pack, reviewer, note=request.note, supersedes=request.supersedes)
-        return await _read(context, tx, request.proposal_id)
+        return await acting.read_proposal(context, tx, request.proposal_id)
 
 
 class ApproveMany(VerbInput):
@@ -152,6 +142,10 @@ class ApproveMany(VerbInput):
 
     proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
     note: Note | None = None
+    versions: Annotated[dict[Name, Annotated[int, Whole(0, 2**31)]], Field(max_length=10_000)] | None = Field(
+        None,
+        description="by proposal, the version that was read; one that has changed since is not approved",
+    )
     acknowledge: Annotated[dict[Name, Name], Field(max_length=10_000)] | None = Field(
         None, description="by proposal, why one that is not ordinary is approved too; the verdict records it"
     )
@@ -165,7 +159,8 @@ async def approve_many(context: FabricContext, reviewer: Principal, request: App
     nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out`
     has every reason.
     `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded with the verdict. One that
-    cannot be approved (`error`: what `approve` would raise) stops no other.
+    cannot be approved (`error`: what `approve` would raise), or that is at another version than the one named in
+    `versions`, stops no other.
     """
     acknowledged = request.acknowledge or {}
     for proposal_id in acknowledged:
@@ -173,7 +168,31 @@ async def approve_many(context: FabricContext, reviewer: Principal, request: App
             raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
         if not any(character.isalnum() for character in acknowledged[proposal_id]):
             raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
-    return await approving_many(context, reviewer, request.proposal_ids, request.note, acknowledged, APPROVED_AT_ONCE)
+    wanted = Wanted(request.proposal_ids, request.note, acknowledged, request.versions or {})
+    return await approving_many(context, reviewer, wanted, APPROVED_AT_ONCE)
+
+
+class PlanMany(QueueFilters):
+    """Which approvals to plan: the proposals that are named, or all that the filters match."""
+
+    proposal_ids: Annotated[tuple[Name, ...], Field(max_length=MOST_PLANNED, fail_fast=True)] | None = Field(
+        None, description="the proposals; by default all that match the filters, by due time"
+    )
+
+
+@verb("queue.plan_many", right="review", effect="read", http="POST /queue/plan", slow=True)
+async def plan_many(context: FabricContext, reviewer: Principal, request: PlanMany) -> ApprovalPlan:
+    """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+
+    Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is stored.
+    """
+    pack = await context.pack_for(reviewer)
+    filters = await _filters(context, reviewer, request)
+    async with context.transaction(reviewer.tenant_id, "auditor", under=pack) as tx:
+        ids = request.proposal_ids
+        if ids is None:
+            ids = await review.page(tx, filters, after=None, count=MOST_PLANNED + 1)
+        return await planning.plan(context, tx, reviewer, pack, ids[:MOST_PLANNED], more=len(ids) > MOST_PLANNED)
 
 
 class EditProposal(NotedAction, EditFields):
@@ -187,7 +206,7 @@ async def edit(context: FabricContext, reviewer: Principal, request: EditProposa
     When a gate refuses it, the refusal is returned and nothing is changed.
     """
     request.check()
-    async with _locked(context, reviewer, request) as locked:
+    async with acting.locked(context, reviewer, request) as locked:
         if locked.withdrawn is not None:
             return locked.withdrawn
         draft = await editing.draft(context, locked.tx, reviewer, locked.loaded, locked.pack, request)
@@ -195,7 +214,7 @@ async def edit(context: FabricContext, reviewer: Principal, request: EditProposa
         if refusals:
             return refusals[0]
         await review.decide(locked.tx, locked.loaded, "edit", reviewer, locked.pack, note=request.note)
-        return await _read(context, locked.tx, entered[0])
+        return await acting.read_proposal(context, locked.tx, entered[0])
 
 
 class CheckEdit(ProposalId, EditFields):
@@ -261,7 +280,7 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
     Open proposals that say the same in the same scope are rejected with it (REV-11); a sample that is rejected
     (`audits`) takes the memory it was drawn from with it, as `wrong`.
     """
-    async with _locked(context, reviewer, request) as locked:
+    async with acting.locked(context, reviewer, request) as locked:
         if locked.withdrawn is not None:
             return locked.withdrawn
         candidate, audits = locked.loaded.proposal.candidate, locked.loaded.proposal.audits
@@ -274,7 +293,7 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
             )
         comparer = await context.comparer(locked.tx, locked.pack)
         await remember_rejection(locked.tx, context.vault, request.proposal_id, candidate, comparer)
-        return await _read(context, locked.tx, request.proposal_id)
+        return await acting.read_proposal(context, locked.tx, request.proposal_id)
 
 
 @verb("queue.lift", right="review", http="POST /queue/{proposal_id}/lift", retry=True, cli="lift")
@@ -290,7 +309,7 @@ async def lift(context: FabricContext, reviewer: Principal, request: NotedAction
         if any(verdict.action == "lift" for verdict in proposal.verdicts):
             raise Conflict("was lifted before", field="proposal_id")
 
-    return await _decide(context, reviewer, request, "lift", check=check_rejected, ended=True, note=request.note)
+    return await acting.decide(context, reviewer, request, "lift", check=check_rejected, ended=True, note=request.note)
 
 
 class Override(NotedAction):
@@ -314,7 +333,7 @@ async def override(context: FabricContext, reviewer: Principal, request: Overrid
             raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
 
     changed: dict[str, Any] = {"tier": request.tier, "priority": request.priority, "note": request.note}
-    return await _decide(context, reviewer, request, "override", check=check_tier, **changed)
+    return await acting.decide(context, reviewer, request, "override", check=check_tier, **changed)
 
 
 class Assign(ProposalAction):
@@ -326,78 +345,21 @@ class Assign(ProposalAction):
 @verb("queue.assign", right="review", http="POST /queue/{proposal_id}/assign", retry=True, cli="assign")
 async def assign(context: FabricContext, reviewer: Principal, request: Assign) -> Proposal:
     """Assign a proposal to a reviewer."""
-    return await _decide(context, reviewer, request, "assign", assignee=request.to or reviewer.id)
+    return await acting.decide(context, reviewer, request, "assign", assignee=request.to or reviewer.id)
+
+
+@verb("queue.hold", right="review", http="POST /queue/{proposal_id}/hold", retry=True)
+async def hold(context: FabricContext, reviewer: Principal, request: NotedAction) -> Proposal:
+    """Put a proposal on hold, to ask later; `release` returns it to the queue. Raises `Conflict` for a held one."""
+
+    def check_pending(proposal: Proposal) -> None:
+        if proposal.status == "held":
+            raise Conflict("is on hold already", field="proposal_id")
+
+    return await acting.decide(context, reviewer, request, "hold", check=check_pending, note=request.note)
 
 
 @verb("queue.release", right="review", http="POST /queue/{proposal_id}/release", retry=True, cli="release")
 async def release(context: FabricContext, reviewer: Principal, request: ProposalAction) -> Proposal:
     """Unassign a proposal, or return a held one to the queue."""
-    return await _decide(context, reviewer, request, "release")
-
-
-# ---- acting on one proposal ----
-
-
-@dataclass(frozen=True)
-class _LockedProposal:
-    """A proposal that a reviewer acts on; `withdrawn` is what to return if the gates withdrew it."""
-
-    tx: Transaction
-    item: Item
-    pack: Pack
-    withdrawn: Proposal | None
-
-    @property
-    def loaded(self) -> review.Loaded:
-        """The proposal that was asked for."""
-        return self.item.asked
-
-
-@asynccontextmanager
-async def _locked(
-    context: FabricContext, reviewer: Principal, request: ProposalAction, *, ended: bool = False, regated: bool = True
-) -> AsyncGenerator[_LockedProposal]:
-    """Lock a proposal, and those that say the same, for one reviewer's action.
-
-    `ended` allows one that has had its final verdict. One made under another pack passes the gates again first, which
-    may withdraw it, if it is to be `regated` here.
-    """
-    proposal_id, version = request.proposal_id, request.version
-    pack = await context.pack_for(reviewer)
-    async with (
-        context.reported(reviewer, "review", proposal_id),
-        context.write_once(reviewer.tenant_id, "writer", under=pack) as tx,
-    ):
-        item = await load_item(tx, context.vault, proposal_id)
-        loaded = item.asked
-        if version is not None and version != loaded.proposal.version:
-            raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
-        withdrawn: Proposal | None = None
-        if not ended:
-            review.check_undecided(loaded)
-            if regated and (instead := await regate(context, tx, loaded, pack)) is not None:
-                withdrawn = await _read(context, tx, instead)
-        yield _LockedProposal(tx, item, pack, withdrawn)
-
-
-async def _decide(
-    context: FabricContext,
-    reviewer: Principal,
-    request: ProposalAction,
-    action: Action,
-    *,
-    check: Callable[[Proposal], None] = lambda _: None,
-    ended: bool = False,
-    **verdict: Any,
-) -> Proposal:
-    """Record a verdict that only changes the proposal, after a check of it; returns the proposal as it is then."""
-    async with _locked(context, reviewer, request, ended=ended) as locked:
-        if locked.withdrawn is not None:
-            return locked.withdrawn
-        check(locked.loaded.proposal)
-        await review.decide(locked.tx, locked.loaded, action, reviewer, locked.pack, **verdict)
-        return await _read(context, locked.tx, request.proposal_id)
-
-
-async def _read(context: FabricContext, tx: Transaction, proposal_id: str) -> Proposal:
-    return (await review.load(tx, context.vault, proposal_id)).proposal
+    return await acting.decide(context, reviewer, request, "release")

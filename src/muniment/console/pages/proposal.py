@@ -35,11 +35,12 @@ router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_queue"))]
 Reviewer = Annotated[Visitor, Depends(Requires("review"))]
 
-Action = Literal["approve", "edit", "reject", "override", "assign", "release", "lift"]
+Action = Literal["approve", "edit", "reject", "hold", "override", "assign", "release", "lift"]
 FIELDS: dict[Action, tuple[str, ...]] = {
     "approve": ("note", "supersedes"),
     "edit": ("text", "value", "classification", "evidence_refs", "note"),
     "reject": ("reason", "note"),
+    "hold": ("note",),
     "override": ("tier", "priority", "note"),
     "assign": ("to",),
     "release": (),
@@ -48,6 +49,9 @@ FIELDS: dict[Action, tuple[str, ...]] = {
 # Errors that the reviewer can act on: they are shown beside the form.
 FORM_ERRORS = (InvalidInput, Denied, Conflict, NotPromotable)
 _STATUSES: tuple[tuple[type[MunimentError], int], ...] = ((VersionConflict, 412), (InvalidInput, 422), (Denied, 403))
+# What a reviewer expects of a decision: it is not said again.
+APPROVED, REJECTED, ON_HOLD = "Approved: it is now a memory", "Rejected", "On hold: it is asked later"
+USUAL = (APPROVED, REJECTED, ON_HOLD)
 VERDICTS = {
     "approve": "approved it",
     "edit": "edited it",
@@ -66,9 +70,9 @@ VERDICTS = {
 
 
 @router.get("/queue/{proposal_id}")
-async def proposal(visitor: Reader, proposal_id: str) -> Response:
-    """A proposal with its evidence."""
-    return await _proposal_page(visitor, proposal_id)
+async def proposal(request: Request, visitor: Reader, proposal_id: str) -> Response:
+    """A proposal with its evidence; one that is fetched in advance is not looked at yet."""
+    return await _proposal_page(visitor, proposal_id, prefetched="x-prefetch" in request.headers)
 
 
 @router.get("/queue/{proposal_id}/preview")
@@ -126,7 +130,8 @@ async def act(request: Request, visitor: Reviewer, proposal_id: str, action: Act
         return await _failed(request, visitor, proposal_id, action, form, error)
     if _by_script(request):
         signed = sign_notice(visitor.form_token, notice)
-        return JSONResponse({"notice": notice, "to": console_url(path), "signed_notice": signed}, headers=HEADERS)
+        answer = {"notice": notice, "to": console_url(path), "signed_notice": signed, "usual": notice in USUAL}
+        return JSONResponse(answer, headers=HEADERS)
     return redirect(visitor, path, notice)
 
 
@@ -140,7 +145,7 @@ async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: For
         case "approve":
             status = (await queue.approve(*target, **fields)).status
             if status == "promoted":
-                return "Approved: it is now a memory", "queue"
+                return APPROVED, "queue"
             if status == "duplicate":
                 return "Set aside as a duplicate of an existing memory", "queue"
             return f"Not promoted: it is now {label(status)}", here
@@ -153,7 +158,10 @@ async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: For
             return "Edited: this version now waits for review", f"queue/{edited.proposal_id}"
         case "reject":
             await queue.reject(*target, **fields)
-            return "Rejected", "queue"
+            return REJECTED, "queue"
+        case "hold":
+            await queue.hold(*target, **fields)
+            return ON_HOLD, "queue"
         case "override":
             fields["priority"] = _priority(fields["priority"])
             await queue.override(*target, **fields)
@@ -184,11 +192,14 @@ async def _proposal_page(
     proposal_id: str,
     open_form: Action | None = None,
     typed: dict[str, str] | None = None,
+    *,
+    prefetched: bool = False,
     **context: Any,
 ) -> Response:
     """The page; `open_form` is open and filled with `typed`."""
     found = await visitor.fabric.queue.evidence(visitor.principal, proposal_id)
-    others = await visitor.fabric.queue.attend(visitor.principal, proposal_id) if visitor.may("review") else ()
+    attends = visitor.may("review") and not prefetched
+    others = await visitor.fabric.queue.attend(visitor.principal, proposal_id) if attends else ()
     candidate = found.proposal.candidate
     fields = {action: dict.fromkeys(names, "") for action, names in FIELDS.items()}
     fields["edit"] |= _candidate_fields(candidate)
