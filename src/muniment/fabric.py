@@ -533,7 +533,7 @@ class AsyncContradictions(FabricGroup):
         )
 
     async def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with the content of both sides; raises `NotFound`."""
+        """Read a contradiction with the content of both sides, and which to keep; raises `NotFound`."""
         return await contradictions_verbs.get_contradiction(self._context, asker, contradiction_id=contradiction_id)
 
     async def resolve(

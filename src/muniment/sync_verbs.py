@@ -533,7 +533,7 @@ class Contradictions(BlockingGroup):
         return self._wait(self._group.list, asker, limit=limit, after=after, proposal_id=proposal_id, closed=closed)
 
     def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with the content of both sides; raises `NotFound`."""
+        """Read a contradiction with the content of both sides, and which to keep; raises `NotFound`."""
         return self._wait(self._group.get, asker, contradiction_id)
 
     def resolve(

@@ -695,7 +695,7 @@ class AsyncContradictionsClient(ClientGroup):
         )
 
     async def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with the content of both sides; raises `NotFound`."""
+        """Read a contradiction with the content of both sides, and which to keep; raises `NotFound`."""
         return await self._get(
             asker, f"/v1/contradictions/{segment(contradiction_id, 'contradiction_id')}", _CONTRADICTION_DETAILS
         )

@@ -5,7 +5,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from muniment.model.candidate import Scope
+from muniment.model.contradiction import Recommendation
 from muniment.model.decision import Reason
+from muniment.model.fields import Tier
 from muniment.model.proposal import Proposal
 
 
@@ -66,3 +69,40 @@ def marked(text: str, spans: Sequence[tuple[int, int]]) -> Markup | str:
         pieces += [escape(text[at:begin]), Markup('<mark class="suspicious">{}</mark>').format(text[begin:end])]
         at = end
     return Markup("").join([*pieces, escape(text[at:])])
+
+
+_FOR = {
+    "corrected_by_person": "a person corrected it",
+    "low_trust": "the other has trust {detail}",
+    "stated_by_person": "a person stated it",
+    "fresher": "it is fresher",
+    "surer": "its source is surer",
+}
+
+
+def recommendation_text(recommended: Recommendation) -> str:
+    """Return which side of a contradiction to keep and why, in one sentence."""
+    if recommended.keep is None:
+        return "Nothing speaks for the one or the other: look at the evidence."
+    what = "replace what is there" if recommended.keep == "incoming" else "keep what is there"
+    return (
+        f"Recommended: {what}, because "
+        + " and ".join(_FOR[one.code].format(detail=one.detail) for one in recommended.reasons)
+        + "."
+    )
+
+
+def seen_by(scope: Scope, tier: Tier) -> Markup:
+    """Return which runs see a fact: exactly what filters, as recalls do.
+
+    A session counts in the working tier alone, a workflow in the episodic tier without a user.
+    """
+    parts = [
+        ("user", scope.user_id),
+        ("session", scope.session_id if tier == "working" else None),
+        ("workflow", scope.workflow_id if tier == "episodic" and scope.user_id is None else None),
+        ("intent", scope.intent_id),
+    ]
+    named = [Markup("{} <code>{}</code>").format(name, value) for name, value in parts if value]
+    named += [Markup("<code>{}={}</code>").format(*one) for one in {**scope.qualifiers, **scope.required}.items()]
+    return Markup("runs with ") + Markup(", ").join(named) if named else Markup("every run in the tenant")

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from muniment import __version__
 from muniment.access.roles import Right
-from muniment.console.dangers import marked, shown, tone_of
+from muniment.console.dangers import marked, recommendation_text, seen_by, shown, tone_of
 from muniment.console.differences import differences
 from muniment.console.spans import pretty
 from muniment.console.urls import console_url, time_input_value
@@ -60,6 +60,7 @@ def environment() -> Environment:
         filters[one.__name__] = one
     names |= {"url": console_url, "pretty": pretty, "time_input_value": time_input_value, "differences": differences}
     names |= {"dangers_shown": shown, "danger_tone": tone_of, "marked": marked}
+    names |= {"recommendation_text": recommendation_text, "seen_by": seen_by}
     names["validity_text"] = validity_text
     return made
 

@@ -45,7 +45,7 @@ async def plan(
     proposals = [one.asked.proposal for one in taken]
     classes: Counter[WriteClass] = Counter(one.write_class for one in proposals)
     tiers: Counter[Tier] = Counter(one.tier_target for one in proposals)
-    about = Counter(one.candidate.subject or one.candidate.entity or "" for one in proposals)
+    about = Counter(one.candidate.entity or one.candidate.subject or "" for one in proposals)
     about.pop("", None)
     return ApprovalPlan(
         approved=tuple(PlannedApproval(proposal_id=one.proposal_id, version=one.version) for one in proposals),

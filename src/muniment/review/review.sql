@@ -223,3 +223,24 @@ SELECT v.proposal_id FROM verdicts v
 WHERE v.tenant_id = :tenant_id AND v.memory_id = :memory_id AND v.action = 'duplicate'
   AND NOT EXISTS (SELECT FROM proposals p WHERE p.tenant_id = :tenant_id AND p.reopens = v.proposal_id)
 ORDER BY v.seq, v.proposal_id
+
+-- name: known_of
+-- The latest live memories about whom a proposal is about, without the :known ones; an entity comes under all its names.
+SELECT m.memory_id FROM memories m
+JOIN memory_scope o ON o.tenant_id = :tenant_id AND o.memory_id = m.memory_id
+WHERE m.tenant_id = :tenant_id AND m.entity = ANY (:about) AND o.dead_seq IS NULL AND o.expires_at > :now
+  AND NOT m.memory_id = ANY (:known)
+ORDER BY m.born_seq DESC, m.memory_id DESC
+LIMIT :count
+
+-- name: of_source
+-- What people decided last on other facts of the same source.
+SELECT v.proposal_id, v.action, v.by, v.at, p.class AS write_class, c.predicate
+FROM (SELECT d.proposal_id, d.action, d.by, d.at, d.seq FROM verdicts d
+  WHERE d.tenant_id = :tenant_id AND d.by_kind = 'operator' AND d.action IN ('approve', 'edit', 'reject')
+  ORDER BY d.at DESC, d.seq DESC LIMIT :latest) v
+JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+WHERE c.claimed_by = :claimed_by AND v.proposal_id <> :proposal_id
+ORDER BY v.at DESC, v.seq DESC
+LIMIT :count

@@ -113,12 +113,23 @@ class QueueFilters(TypedDict, total=False):
 
 
 class EditFields(TypedDict, total=False):
-    """What an edit changes; a field that is not given stays as it is."""
+    """What an edit changes; a field that is not given stays as it is.
+
+    Of the scope (REV-14) a field that is given as null no longer narrows it.
+    """
 
     text: str | None
     value: Any
     classification: str | None
     evidence_refs: Sequence[str] | None
+    user_id: str | None
+    """Whose runs see it; null is everybody's."""
+    intent_id: str | None
+    """The intent of runs that see it; null is any."""
+    workflow_id: str | None
+    """The workflow of runs that see it; null is any."""
+    qualifiers: Mapping[str, str] | None
+    """The qualifiers of runs that see it; null is none."""
 
 
 class RecallFields(TypedDict, total=False):

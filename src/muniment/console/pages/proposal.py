@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
@@ -10,7 +10,15 @@ from pydantic_core import from_json
 from starlette.datastructures import FormData
 
 from muniment.console.differences import differences, newer, older
-from muniment.console.forms import lines_field, number_field, raw_fields, read_form, redirect, text_field
+from muniment.console.forms import (
+    lines_field,
+    number_field,
+    parse_qualifiers,
+    raw_fields,
+    read_form,
+    redirect,
+    text_field,
+)
 from muniment.console.pages.queue import REASONS
 from muniment.console.rendering import HEADERS, environment, highlight, label, page
 from muniment.console.spans import pretty, span_in_payload, span_in_text
@@ -27,6 +35,7 @@ from muniment.errors import (
 )
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.fields import Tier
+from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Verdict
 from muniment.model.trail import Evidence
 from muniment.verbs.keywords import EditFields
@@ -35,10 +44,12 @@ router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_queue"))]
 Reviewer = Annotated[Visitor, Depends(Requires("review"))]
 
-Action = Literal["approve", "edit", "reject", "hold", "override", "assign", "release", "lift"]
+Action = Literal["approve", "both", "edit", "reject", "hold", "override", "assign", "release", "lift"]
+SCOPE = ("user_id", "intent_id", "workflow_id", "qualifiers")
 FIELDS: dict[Action, tuple[str, ...]] = {
     "approve": ("note", "supersedes"),
-    "edit": ("text", "value", "classification", "evidence_refs", "note"),
+    "both": ("contradiction_id", "existing", "incoming", "note"),
+    "edit": ("text", "value", "classification", "evidence_refs", *SCOPE, "note"),
     "reject": ("reason", "note"),
     "hold": ("note",),
     "override": ("tier", "priority", "note"),
@@ -52,6 +63,8 @@ _STATUSES: tuple[tuple[type[MunimentError], int], ...] = ((VersionConflict, 412)
 # What a reviewer expects of a decision: it is not said again.
 APPROVED, REJECTED, ON_HOLD = "Approved: it is now a memory", "Rejected", "On hold: it is asked later"
 USUAL = (APPROVED, REJECTED, ON_HOLD)
+# Characters of a memory that a button names.
+SHORT = 32
 VERDICTS = {
     "approve": "approved it",
     "edit": "edited it",
@@ -149,6 +162,16 @@ async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: For
             if status == "duplicate":
                 return "Set aside as a duplicate of an existing memory", "queue"
             return f"Not promoted: it is now {label(status)}", here
+        case "both":
+            await visitor.fabric.contradictions.resolve(
+                visitor.principal,
+                fields["contradiction_id"] or "",
+                "coexist",
+                existing=parse_qualifiers(fields["existing"], "existing"),
+                incoming=parse_qualifiers(fields["incoming"], "incoming"),
+                note=fields["note"],
+            )
+            return "Approved: both are kept, each for its own runs", "queue"
         case "edit":
             note, version = fields["note"], fields["version"]
             candidate = (await queue.get(*target)).candidate
@@ -216,6 +239,7 @@ async def _proposal_page(
         others=others,
         quoted=_quoted(found),
         conflicts=_conflicts(found),
+        opposites=_opposites(found),
         duplicates=_duplicates(found),
         open_form=open_form,
         typed=fields,
@@ -233,6 +257,10 @@ def _candidate_fields(candidate: Candidate) -> dict[str, str]:
         "value": candidate.value if isinstance(candidate.value, str) else pretty(candidate.value),
         "classification": candidate.classification,
         "evidence_refs": "\n".join(candidate.evidence_refs),
+        "user_id": candidate.scope.user_id or "",
+        "intent_id": candidate.scope.intent_id or "",
+        "workflow_id": candidate.scope.workflow_id or "",
+        "qualifiers": ", ".join(f"{name}={value}" for name, value in sorted(candidate.scope.qualifiers.items())),
         "note": "",
     }
 
@@ -253,7 +281,11 @@ def _edit_changes(form: FormData, candidate: Candidate) -> EditFields:
         changes["classification"] = label
     if "evidence_refs" in form and (refs := lines_field(form, "evidence_refs")) != list(candidate.evidence_refs):
         changes["evidence_refs"] = refs
-    return changes
+    typed = {name: text_field(form, name) or "" for name in SCOPE if name in form}
+    changed = {name: value or None for name, value in typed.items() if value != before[name]}
+    if "qualifiers" in changed:
+        changes["qualifiers"] = parse_qualifiers(changed.pop("qualifiers"), "qualifiers")
+    return changes | cast("EditFields", changed)
 
 
 def _same(typed: str, before: str) -> bool:
@@ -290,9 +322,32 @@ def _conflicts(found: Evidence) -> list[dict[str, Any]]:
         if memory is None:
             continue
         parts = differences(memory.text, found.proposal.candidate.text)
-        one = by_memory.get(memory_id)
-        conflicts.append({"memory": memory, "contradiction": one, "older": older(parts), "newer": newer(parts)})
+        conflicts.append(
+            {
+                "memory": memory,
+                "contradiction": by_memory.get(memory_id),
+                "older": older(parts),
+                "newer": newer(parts),
+                "recommended": found.recommendations.get(memory_id),
+                "short": _short(memory),
+            }
+        )
     return conflicts
+
+
+def _short(memory: PromotedMemory) -> str:
+    """A memory in few words: its value, where that is a short text."""
+    text = memory.value if isinstance(memory.value, str) and memory.value else memory.text
+    return text if len(text) <= SHORT else f"{text[:SHORT]}…"
+
+
+def _opposites(found: Evidence) -> list[dict[str, Any]]:
+    """Each open proposal that says the opposite, and both texts with their differences."""
+    shown: list[dict[str, Any]] = []
+    for one in found.opposites:
+        parts = differences(one.candidate.text, found.proposal.candidate.text)
+        shown.append({"proposal": one, "older": older(parts), "newer": newer(parts)})
+    return shown
 
 
 def _duplicates(found: Evidence) -> list[Any]:
