@@ -13,6 +13,7 @@ from muniment.archives import verbs as archives_verbs
 from muniment.audit import verbs as audit_verbs
 from muniment.candidates import verbs as candidates_verbs
 from muniment.capture import verbs as capture_verbs
+from muniment.collaboration import verbs as collaboration_verbs
 from muniment.consent import verbs as consent_verbs
 from muniment.contradictions import verbs as contradictions_verbs
 from muniment.corrections import verbs as corrections_verbs
@@ -41,7 +42,19 @@ from muniment.model.profile import Profile
 from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
 from muniment.model.proposal import HumanReason, Outcome, Proposal, Submission
 from muniment.model.recall import Recall, RecallDetails, RecallSummary
-from muniment.model.review_views import ApprovalPlan, EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
+from muniment.model.review_views import (
+    ApprovalPlan,
+    Danger,
+    EditCheck,
+    GroupOfProposals,
+    OpenStatus,
+    Presence,
+    Preview,
+    QueueCounts,
+    QueueGroup,
+    QueueOrder,
+    Risk,
+)
 from muniment.model.subject import (
     Act,
     Decided,
@@ -56,6 +69,7 @@ from muniment.model.subject import (
     MyRecall,
     OneTimeCode,
 )
+from muniment.model.teamwork import Agreement, DayProgress, Decision, SavedView, SecondLook, SubjectName, ViewFilters
 from muniment.model.trail import Evidence, Trail
 from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
 from muniment.pack import Pack
@@ -103,6 +117,92 @@ class AsyncQueue(FabricGroup):
         the previous page.
         """
         return await review_verbs.list_proposals(self._context, asker, limit=limit, after=after, **fields)
+
+    async def groups(
+        self,
+        asker: Asker,
+        by: QueueGroup,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+    ) -> Sequence[GroupOfProposals]:
+        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; 100 groups at
+        most.
+        """
+        return await review_verbs.groups(
+            self._context,
+            asker,
+            by=by,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+        )
+
+    async def search(self, asker: Asker, words: str, *, limit: int = 50) -> Sequence[Proposal]:
+        """Find open proposals with all these words in their text, or in whom and what they are about; soonest due
+        first.
+
+        What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+        """
+        return await review_verbs.search_queue(self._context, asker, words=words, limit=limit)
+
+    async def matching(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+    ) -> int:
+        """Count the open proposals that match the filters of `queue.list`."""
+        return await review_verbs.matching(
+            self._context,
+            asker,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+        )
 
     async def counts(self, asker: Asker) -> QueueCounts:
         """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
@@ -175,6 +275,10 @@ class AsyncQueue(FabricGroup):
         assignee: str | None = None,
         status: OpenStatus | None = None,
         overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
         proposal_ids: Sequence[str] | None = None,
     ) -> ApprovalPlan:
         """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
@@ -194,6 +298,10 @@ class AsyncQueue(FabricGroup):
             assignee=assignee,
             status=status,
             overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
             proposal_ids=proposal_ids,
         )
 
@@ -289,6 +397,71 @@ class AsyncQueue(FabricGroup):
     async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """Unassign a proposal, or return a held one to the queue."""
         return await review_verbs.release(self._context, asker, proposal_id=proposal_id, version=version)
+
+    async def comment(
+        self, asker: Asker, proposal_id: str, *, version: int | None = None, text: str, mentions: Sequence[str] = ()
+    ) -> Proposal:
+        """Say something about a proposal, open or decided; whom it mentions finds it with `queue.list(mentioned=True)`.
+
+        It is kept with the verdicts, sealed with the fact and erased with it. It decides nothing, but what others read
+        before is out of date: an action with an earlier `version` is refused.
+        """
+        return await collaboration_verbs.comment(
+            self._context, asker, proposal_id=proposal_id, version=version, text=text, mentions=mentions
+        )
+
+    async def progress(self, asker: Asker) -> DayProgress:
+        """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
+        return await collaboration_verbs.progress(self._context, asker)
+
+    async def second_look(self, asker: Asker) -> SecondLook:
+        """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).
+
+        Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+        """
+        return await collaboration_verbs.second_look(self._context, asker)
+
+    async def look_again(self, asker: Asker, proposal_id: str, *, would: Decision) -> Agreement:
+        """Record how the caller would have decided a proposal that somebody else decided; it changes nothing else.
+
+        Raises `Conflict` for one that is open, that the caller decided, or that was looked at again before.
+        """
+        return await collaboration_verbs.look_again(self._context, asker, proposal_id=proposal_id, would=would)
+
+
+class AsyncViews(FabricGroup):
+    """Views of the queue that the caller saved."""
+
+    async def save(self, asker: Asker, *, name: str, filters: ViewFilters) -> SavedView:
+        """Save a view of the queue under a name, for the caller alone; one of that name is replaced.
+
+        It holds filters and order, never whom they are about. Raises `Conflict` beyond 30 views.
+        """
+        return await collaboration_verbs.save_view(self._context, asker, name=name, filters=filters)
+
+    async def list(self, asker: Asker) -> Sequence[SavedView]:
+        """List the views of the queue that the caller saved, by name."""
+        return await collaboration_verbs.list_views(self._context, asker)
+
+    async def remove(self, asker: Asker, *, name: str) -> None:
+        """Remove a view that the caller saved; raises `NotFound`."""
+        return await collaboration_verbs.remove_view(self._context, asker, name=name)
+
+
+class AsyncSubjects(FabricGroup):
+    """What people call the subjects, sealed and erased with them."""
+
+    async def name(self, asker: Asker, subject: str, name: str | None = None) -> SubjectName:
+        """Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
+
+        It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds
+        it.
+        """
+        return await collaboration_verbs.name_subject(self._context, asker, subject=subject, name=name)
+
+    async def get_name(self, asker: Asker, *, subject: str) -> SubjectName:
+        """Show the display name of a subject."""
+        return await collaboration_verbs.subject_name(self._context, asker, subject=subject)
 
 
 class AsyncConsents(FabricGroup):
@@ -951,6 +1124,16 @@ class AsyncFabric(FabricLifecycle):
     def queue(self) -> AsyncQueue:
         """The review queue."""
         return AsyncQueue(self._context)
+
+    @property
+    def views(self) -> AsyncViews:
+        """Saved views of the queue."""
+        return AsyncViews(self._context)
+
+    @property
+    def subjects(self) -> AsyncSubjects:
+        """Display names of subjects."""
+        return AsyncSubjects(self._context)
 
     @property
     def consent(self) -> AsyncConsents:

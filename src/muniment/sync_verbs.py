@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         AsyncRecalls,
         AsyncRefusals,
         AsyncSessions,
+        AsyncSubjects,
+        AsyncViews,
         AsyncWebhooks,
         AsyncWork,
     )
@@ -52,7 +54,19 @@ if TYPE_CHECKING:
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
     from muniment.model.proposal import HumanReason, Outcome, Proposal, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
-    from muniment.model.review_views import ApprovalPlan, EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
+    from muniment.model.review_views import (
+        ApprovalPlan,
+        Danger,
+        EditCheck,
+        GroupOfProposals,
+        OpenStatus,
+        Presence,
+        Preview,
+        QueueCounts,
+        QueueGroup,
+        QueueOrder,
+        Risk,
+    )
     from muniment.model.subject import (
         Act,
         Decided,
@@ -66,6 +80,15 @@ if TYPE_CHECKING:
         MyProposal,
         MyRecall,
         OneTimeCode,
+    )
+    from muniment.model.teamwork import (
+        Agreement,
+        DayProgress,
+        Decision,
+        SavedView,
+        SecondLook,
+        SubjectName,
+        ViewFilters,
     )
     from muniment.model.trail import Evidence, Trail
     from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
@@ -109,6 +132,92 @@ class Queue(BlockingGroup):
         the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
+
+    def groups(
+        self,
+        asker: Asker,
+        by: QueueGroup,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+    ) -> Sequence[GroupOfProposals]:
+        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; 100 groups at
+        most.
+        """
+        return self._wait(
+            self._group.groups,
+            asker,
+            by,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+        )
+
+    def search(self, asker: Asker, words: str, *, limit: int = 50) -> Sequence[Proposal]:
+        """Find open proposals with all these words in their text, or in whom and what they are about; soonest due
+        first.
+
+        What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+        """
+        return self._wait(self._group.search, asker, words, limit=limit)
+
+    def matching(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+    ) -> int:
+        """Count the open proposals that match the filters of `queue.list`."""
+        return self._wait(
+            self._group.matching,
+            asker,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+        )
 
     def counts(self, asker: Asker) -> QueueCounts:
         """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
@@ -179,6 +288,10 @@ class Queue(BlockingGroup):
         assignee: str | None = None,
         status: OpenStatus | None = None,
         overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
         proposal_ids: Sequence[str] | None = None,
     ) -> ApprovalPlan:
         """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
@@ -198,6 +311,10 @@ class Queue(BlockingGroup):
             assignee=assignee,
             status=status,
             overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
             proposal_ids=proposal_ids,
         )
 
@@ -283,6 +400,73 @@ class Queue(BlockingGroup):
     def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """Unassign a proposal, or return a held one to the queue."""
         return self._wait(self._group.release, asker, proposal_id, version=version)
+
+    def comment(
+        self, asker: Asker, proposal_id: str, *, version: int | None = None, text: str, mentions: Sequence[str] = ()
+    ) -> Proposal:
+        """Say something about a proposal, open or decided; whom it mentions finds it with `queue.list(mentioned=True)`.
+
+        It is kept with the verdicts, sealed with the fact and erased with it. It decides nothing, but what others read
+        before is out of date: an action with an earlier `version` is refused.
+        """
+        return self._wait(self._group.comment, asker, proposal_id, version=version, text=text, mentions=mentions)
+
+    def progress(self, asker: Asker) -> DayProgress:
+        """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
+        return self._wait(self._group.progress, asker)
+
+    def second_look(self, asker: Asker) -> SecondLook:
+        """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).
+
+        Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+        """
+        return self._wait(self._group.second_look, asker)
+
+    def look_again(self, asker: Asker, proposal_id: str, *, would: Decision) -> Agreement:
+        """Record how the caller would have decided a proposal that somebody else decided; it changes nothing else.
+
+        Raises `Conflict` for one that is open, that the caller decided, or that was looked at again before.
+        """
+        return self._wait(self._group.look_again, asker, proposal_id, would=would)
+
+
+class Views(BlockingGroup):
+    """Views of the queue that the caller saved."""
+
+    _group: AsyncViews
+
+    def save(self, asker: Asker, *, name: str, filters: ViewFilters) -> SavedView:
+        """Save a view of the queue under a name, for the caller alone; one of that name is replaced.
+
+        It holds filters and order, never whom they are about. Raises `Conflict` beyond 30 views.
+        """
+        return self._wait(self._group.save, asker, name=name, filters=filters)
+
+    def list(self, asker: Asker) -> Sequence[SavedView]:
+        """List the views of the queue that the caller saved, by name."""
+        return self._wait(self._group.list, asker)
+
+    def remove(self, asker: Asker, *, name: str) -> None:
+        """Remove a view that the caller saved; raises `NotFound`."""
+        return self._wait(self._group.remove, asker, name=name)
+
+
+class Subjects(BlockingGroup):
+    """What people call the subjects, sealed and erased with them."""
+
+    _group: AsyncSubjects
+
+    def name(self, asker: Asker, subject: str, name: str | None = None) -> SubjectName:
+        """Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
+
+        It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds
+        it.
+        """
+        return self._wait(self._group.name, asker, subject, name)
+
+    def get_name(self, asker: Asker, *, subject: str) -> SubjectName:
+        """Show the display name of a subject."""
+        return self._wait(self._group.get_name, asker, subject=subject)
 
 
 class Consents(BlockingGroup):
@@ -965,6 +1149,16 @@ class Verbs(BlockingLifecycle):
     def queue(self) -> Queue:
         """The review queue."""
         return Queue(self._portal, self._fabric.queue)
+
+    @property
+    def views(self) -> Views:
+        """Saved views of the queue."""
+        return Views(self._portal, self._fabric.views)
+
+    @property
+    def subjects(self) -> Subjects:
+        """Display names of subjects."""
+        return Subjects(self._portal, self._fabric.subjects)
 
     @property
     def consent(self) -> Consents:

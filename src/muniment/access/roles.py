@@ -9,6 +9,7 @@ Right = Literal[
     "capture", "propose", "recall", "end_session", "correct", "read_queue", "read_captures", "rerun", "review",
     "retract", "consent", "read_consent", "erase", "read_erasures", "work", "read_work", "read_memory", "audit",
     "packs", "read_packs", "backtest", "metrics", "golden", "webhooks", "keys", "me", "me_by_code", "codes",
+    "name_subjects",
 ]  # fmt: skip
 
 ALLOWED: dict[Right, frozenset[Role]] = {
@@ -40,6 +41,7 @@ ALLOWED: dict[Right, frozenset[Role]] = {
     "me": frozenset({"subject"}),
     "me_by_code": frozenset({"agent"}),
     "codes": frozenset({"admin"}),
+    "name_subjects": frozenset({"agent", "reviewer", "privacy_officer"}),
 }
 # No role makes an agent or a service a person.
 PERSONS_ONLY: frozenset[Right] = frozenset(

@@ -34,7 +34,19 @@ if TYPE_CHECKING:
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
     from muniment.model.proposal import HumanReason, Outcome, Proposal, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
-    from muniment.model.review_views import ApprovalPlan, EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
+    from muniment.model.review_views import (
+        ApprovalPlan,
+        Danger,
+        EditCheck,
+        GroupOfProposals,
+        OpenStatus,
+        Presence,
+        Preview,
+        QueueCounts,
+        QueueGroup,
+        QueueOrder,
+        Risk,
+    )
     from muniment.model.subject import (
         Act,
         Decided,
@@ -48,6 +60,15 @@ if TYPE_CHECKING:
         MyProposal,
         MyRecall,
         OneTimeCode,
+    )
+    from muniment.model.teamwork import (
+        Agreement,
+        DayProgress,
+        Decision,
+        SavedView,
+        SecondLook,
+        SubjectName,
+        ViewFilters,
     )
     from muniment.model.trail import Evidence, Trail
     from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
@@ -69,6 +90,11 @@ if TYPE_CHECKING:
     )
 
 _PROPOSAL: Result[Proposal] = Result("muniment.model.proposal.Proposal")
+_GROUP_OF_PROPOSALS_LIST: Result[list[GroupOfProposals]] = Result(
+    "muniment.model.review_views.GroupOfProposals", many=True
+)
+_PROPOSAL_LIST: Result[list[Proposal]] = Result("muniment.model.proposal.Proposal", many=True)
+_INT: Result[int] = Result("builtins.int")
 _QUEUE_COUNTS: Result[QueueCounts] = Result("muniment.model.review_views.QueueCounts")
 _EVIDENCE: Result[Evidence] = Result("muniment.model.trail.Evidence")
 _OUTCOME_LIST: Result[list[Outcome]] = Result("muniment.model.proposal.Outcome", many=True)
@@ -79,6 +105,13 @@ _PROPOSAL_OR_REFUSAL: Result[Proposal | Refusal] = Result(
 _EDIT_CHECK: Result[EditCheck] = Result("muniment.model.review_views.EditCheck")
 _PREVIEW: Result[Preview] = Result("muniment.model.review_views.Preview")
 _PRESENCE_LIST: Result[list[Presence]] = Result("muniment.model.review_views.Presence", many=True)
+_DAY_PROGRESS: Result[DayProgress] = Result("muniment.model.teamwork.DayProgress")
+_SECOND_LOOK: Result[SecondLook] = Result("muniment.model.teamwork.SecondLook")
+_AGREEMENT: Result[Agreement] = Result("muniment.model.teamwork.Agreement")
+_SAVED_VIEW: Result[SavedView] = Result("muniment.model.teamwork.SavedView")
+_SAVED_VIEW_LIST: Result[list[SavedView]] = Result("muniment.model.teamwork.SavedView", many=True)
+_NONE: Result[None] = Result("types.NoneType")
+_SUBJECT_NAME: Result[SubjectName] = Result("muniment.model.teamwork.SubjectName")
 _CONSENT: Result[Consent] = Result("muniment.model.consent.Consent")
 _CONSENT_REACH_LIST: Result[list[ConsentReach]] = Result("muniment.model.consent.ConsentReach", many=True)
 _SWEEP: Result[Sweep] = Result("muniment.model.consent.Sweep")
@@ -128,7 +161,6 @@ _BACKTEST: Result[Backtest] = Result("muniment.model.backtest.Backtest")
 _BACKFILL: Result[Backfill] = Result("muniment.model.backfill.Backfill")
 _BACKFILL_OR_NONE: Result[Backfill | None] = Result("muniment.model.backfill.Backfill", "types.NoneType")
 _WEBHOOK: Result[Webhook] = Result("muniment.model.events.Webhook")
-_NONE: Result[None] = Result("types.NoneType")
 _DELIVERIES: Result[Deliveries] = Result("muniment.model.events.Deliveries")
 _RECEIPT: Result[Receipt] = Result("muniment.model.capture.Receipt")
 _RECEIPTS: Result[Receipts] = Result("muniment.model.capture.Receipts")
@@ -175,6 +207,98 @@ class AsyncQueueClient(ClientGroup):
         the previous page.
         """
         return await self._list(asker, "/v1/queue", _PROPOSAL, limit=limit, after=after, **fields)
+
+    async def groups(
+        self,
+        asker: Asker,
+        by: QueueGroup,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+    ) -> Sequence[GroupOfProposals]:
+        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; 100 groups at
+        most.
+        """
+        return await self._get(
+            asker,
+            "/v1/queue/groups",
+            _GROUP_OF_PROPOSALS_LIST,
+            {
+                "by": by,
+                "write_class": write_class,
+                "closed": closed,
+                "tier": tier,
+                "risk": risk,
+                "reason": reason,
+                "entity": entity,
+                "assignee": assignee,
+                "status": status,
+                "overdue": overdue,
+                "author": author,
+                "danger": danger,
+                "mentioned": mentioned,
+                "order": order,
+            },
+        )
+
+    async def search(self, asker: Asker, words: str, *, limit: int = 50) -> Sequence[Proposal]:
+        """Find open proposals with all these words in their text, or in whom and what they are about; soonest due
+        first.
+
+        What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+        """
+        return await self._send(asker, "/v1/queue/search", _PROPOSAL_LIST, {"words": words, "limit": limit})
+
+    async def matching(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+    ) -> int:
+        """Count the open proposals that match the filters of `queue.list`."""
+        return await self._get(
+            asker,
+            "/v1/queue/matching",
+            _INT,
+            {
+                "write_class": write_class,
+                "closed": closed,
+                "tier": tier,
+                "risk": risk,
+                "reason": reason,
+                "entity": entity,
+                "assignee": assignee,
+                "status": status,
+                "overdue": overdue,
+                "author": author,
+                "danger": danger,
+                "mentioned": mentioned,
+                "order": order,
+            },
+        )
 
     async def counts(self, asker: Asker) -> QueueCounts:
         """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
@@ -254,6 +378,10 @@ class AsyncQueueClient(ClientGroup):
         assignee: str | None = None,
         status: OpenStatus | None = None,
         overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
         proposal_ids: Sequence[str] | None = None,
     ) -> ApprovalPlan:
         """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
@@ -275,6 +403,10 @@ class AsyncQueueClient(ClientGroup):
                 "assignee": assignee,
                 "status": status,
                 "overdue": overdue,
+                "author": author,
+                "danger": danger,
+                "mentioned": mentioned,
+                "order": order,
                 "proposal_ids": proposal_ids,
             },
             slow=True,
@@ -399,6 +531,76 @@ class AsyncQueueClient(ClientGroup):
         return await self._send(
             asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/release", _PROPOSAL, {"version": version}
         )
+
+    async def comment(
+        self, asker: Asker, proposal_id: str, *, version: int | None = None, text: str, mentions: Sequence[str] = ()
+    ) -> Proposal:
+        """Say something about a proposal, open or decided; whom it mentions finds it with `queue.list(mentioned=True)`.
+
+        It is kept with the verdicts, sealed with the fact and erased with it. It decides nothing, but what others read
+        before is out of date: an action with an earlier `version` is refused.
+        """
+        return await self._send(
+            asker,
+            f"/v1/queue/{segment(proposal_id, 'proposal_id')}/comments",
+            _PROPOSAL,
+            {"version": version, "text": text, "mentions": mentions},
+        )
+
+    async def progress(self, asker: Asker) -> DayProgress:
+        """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
+        return await self._get(asker, "/v1/queue/progress", _DAY_PROGRESS)
+
+    async def second_look(self, asker: Asker) -> SecondLook:
+        """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).
+
+        Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+        """
+        return await self._get(asker, "/v1/queue/second-look", _SECOND_LOOK)
+
+    async def look_again(self, asker: Asker, proposal_id: str, *, would: Decision) -> Agreement:
+        """Record how the caller would have decided a proposal that somebody else decided; it changes nothing else.
+
+        Raises `Conflict` for one that is open, that the caller decided, or that was looked at again before.
+        """
+        return await self._send(
+            asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/second-look", _AGREEMENT, {"would": would}
+        )
+
+
+class AsyncViewsClient(ClientGroup):
+    """Views of the queue that the caller saved."""
+
+    async def save(self, asker: Asker, *, name: str, filters: ViewFilters) -> SavedView:
+        """Save a view of the queue under a name, for the caller alone; one of that name is replaced.
+
+        It holds filters and order, never whom they are about. Raises `Conflict` beyond 30 views.
+        """
+        return await self._send(asker, "/v1/views", _SAVED_VIEW, {"name": name, "filters": filters})
+
+    async def list(self, asker: Asker) -> Sequence[SavedView]:
+        """List the views of the queue that the caller saved, by name."""
+        return await self._get(asker, "/v1/views", _SAVED_VIEW_LIST)
+
+    async def remove(self, asker: Asker, *, name: str) -> None:
+        """Remove a view that the caller saved; raises `NotFound`."""
+        return await self._send(asker, "/v1/views/remove", _NONE, {"name": name})
+
+
+class AsyncSubjectsClient(ClientGroup):
+    """What people call the subjects, sealed and erased with them."""
+
+    async def name(self, asker: Asker, subject: str, name: str | None = None) -> SubjectName:
+        """Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
+
+        It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds
+        it.
+        """
+        return await self._send(asker, "/v1/subjects/name", _SUBJECT_NAME, {"subject": subject, "name": name})
+
+    async def get_name(self, asker: Asker, *, subject: str) -> SubjectName:
+        """Show the display name of a subject."""
+        return await self._get(asker, "/v1/subjects/name", _SUBJECT_NAME, {"subject": subject})
 
 
 class AsyncConsentsClient(ClientGroup):
@@ -1095,6 +1297,16 @@ class AsyncClient(ClientLifecycle):
     def queue(self) -> AsyncQueueClient:
         """The review queue."""
         return AsyncQueueClient(self._connection)
+
+    @property
+    def views(self) -> AsyncViewsClient:
+        """Saved views of the queue."""
+        return AsyncViewsClient(self._connection)
+
+    @property
+    def subjects(self) -> AsyncSubjectsClient:
+        """Display names of subjects."""
+        return AsyncSubjectsClient(self._connection)
 
     @property
     def consent(self) -> AsyncConsentsClient:

@@ -12,6 +12,9 @@ from muniment.model.recall import RecallAnswer
 
 Risk = Literal["low", "high"]
 OpenStatus = Literal["pending", "held"]
+QueueOrder = Literal["due", "newest", "unusual"]
+QueueGroup = Literal["subject", "source", "class"]
+Danger = Literal["low_trust", "sensitive", "high_risk", "contradiction", "third_party", "any"]
 
 
 class QueueCounts(Artifact):
@@ -26,6 +29,16 @@ class QueueCounts(Artifact):
     by_risk: dict[Risk, int] = Field(default_factory=dict)
     by_tier: dict[Tier, int] = Field(default_factory=dict)
     by_reason: dict[HumanReason, int] = Field(default_factory=dict)
+
+
+class GroupOfProposals(Artifact):
+    """Open proposals about one subject, from one source or of one class."""
+
+    name: str = Field(description="the subject, the author or the class; empty for those about nobody")
+    count: int
+    overdue: int = 0
+    unusual: int = Field(default=0, description="those that are sensitive, of low trust, high risk or contradicting")
+    due_at: datetime
 
 
 class PlannedApproval(Artifact):

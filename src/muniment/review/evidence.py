@@ -22,6 +22,7 @@ from muniment.model.trail import Basis, Evidence, EvidenceTurn, SourceVerdict
 from muniment.pack import Pack
 from muniment.promotion.promote import four_eyes
 from muniment.review import store as review
+from muniment.review import team_store
 from muniment.review.dangers import with_dangers
 from muniment.review.item_store import Item
 
@@ -41,7 +42,8 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
     pack = await context.pack_for(principal)
     async with context.transaction(principal.tenant_id, "auditor", under=pack) as tx:
         loaded = await review.load(tx, context.vault, proposal_id)
-        (proposal,) = await with_dangers(tx, [loaded.proposal], pack)
+        named = await team_store.with_names(tx, context.vault, [loaded.proposal])
+        (proposal,) = await with_dangers(tx, named, pack)
         candidate = proposal.candidate
         consent_id = candidate.consent_id
         versions = await trail.candidates(tx, context.vault, candidate.candidate_id)

@@ -13,16 +13,29 @@ from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
-from muniment.model.inputs import Listing, OtherRun, VerbInput, Whole
+from muniment.model.inputs import Listing, OtherRun, PageSize, VerbInput, Whole
 from muniment.model.proposal import APPROVED_AT_ONCE, HumanReason, Outcome, Proposal
-from muniment.model.review_views import ApprovalPlan, EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
+from muniment.model.review_views import (
+    ApprovalPlan,
+    Danger,
+    EditCheck,
+    GroupOfProposals,
+    OpenStatus,
+    Presence,
+    Preview,
+    QueueCounts,
+    QueueGroup,
+    QueueOrder,
+    Risk,
+)
 from muniment.model.trail import Evidence
 from muniment.promotion.promote import approve_item, regate
 from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
-from muniment.review import acting
+from muniment.review import acting, team_store
 from muniment.review import edit as editing
 from muniment.review import plan_many as planning
+from muniment.review import search_queue as searching
 from muniment.review import store as review
 from muniment.review.acting import ProposalAction, ProposalId
 from muniment.review.approve_many import Wanted
@@ -46,6 +59,10 @@ class QueueFilters(VerbInput):
     assignee: Name | None = Field(None, description="who it is assigned to")
     status: OpenStatus | None = Field(None, description="the status of an open proposal")
     overdue: Annotated[bool, Strict()] | None = Field(None, description="only overdue ones, or only the others")
+    author: Name | None = Field(None, description="whose capture it came from")
+    danger: Danger | None = Field(None, description="only those with that danger, or with `any`")
+    mentioned: Annotated[bool, Strict()] = Field(False, description="only those in whose comments the caller is named")
+    order: QueueOrder | None = Field(None, description="by default `due`; `newest` first, or the most `unusual` first")
 
 
 class ListProposals(Listing, QueueFilters):
@@ -72,13 +89,62 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
             raise NotFound("no such proposal", field="after")
         ids = await review.page(tx, filters, after=last, count=request.limit)
         found = await review.load_many(tx, context.vault, ids, skip_broken=True)
-        return await with_dangers(tx, [loaded.proposal for loaded in found], pack)
+        named = await team_store.with_names(tx, context.vault, [loaded.proposal for loaded in found])
+        return await with_dangers(tx, named, pack)
 
 
 async def _filters(context: FabricContext, reader: Principal, request: QueueFilters) -> dict[str, Any]:
     """Return the filters of the queue as its statements take them: an entity under all its names."""
     filters = {name: getattr(request, name) for name in QueueFilters.model_fields}
-    return filters | {"entity": await context.spellings(reader, request.entity)}
+    mentioned = reader.id if request.mentioned else None
+    return filters | {"entity": await context.spellings(reader, request.entity), "mentioned": mentioned}
+
+
+class GroupProposals(QueueFilters):
+    """How to group the open proposals, and which."""
+
+    by: QueueGroup = Field(description="by whom they are about, by source (the author of the capture) or by class")
+
+
+@verb("queue.groups", right="read_queue", effect="read", http="GET /queue/groups", positional=("by",))
+async def groups(context: FabricContext, reader: Principal, request: GroupProposals) -> Sequence[GroupOfProposals]:
+    """Count the open proposals that match the filters of `queue.list`, by subject, source or class; 100 groups at most."""
+    filters = await _filters(context, reader, request)
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await review.groups(tx, request.by, filters)
+
+
+class SearchQueue(VerbInput):
+    """What to look for in the queue."""
+
+    words: Query
+    limit: PageSize = 50
+
+
+@verb("queue.search", right="read_queue", effect="read", http="POST /queue/search", positional=("words",))
+async def search_queue(context: FabricContext, reader: Principal, request: SearchQueue) -> Sequence[Proposal]:
+    """Find open proposals with all these words in their text, or in whom and what they are about; soonest due first.
+
+    What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+    """
+    pack = await context.pack_for(reader)
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        ids = await searching.search(tx, context.vault, request.words, request.limit)
+        found = await review.load_many(tx, context.vault, ids, skip_broken=True)
+        named = await team_store.with_names(tx, context.vault, [loaded.proposal for loaded in found])
+        return await with_dangers(tx, named, pack)
+
+
+class CountMatching(QueueFilters):
+    """Which open proposals to count."""
+
+
+@verb("queue.matching", right="read_queue", effect="read", http="GET /queue/matching")
+async def matching(context: FabricContext, reader: Principal, request: CountMatching) -> int:
+    """Count the open proposals that match the filters of `queue.list`."""
+    filters = await _filters(context, reader, request)
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await review.matching(tx, filters)
 
 
 @verb("queue.counts", right="read_queue", http="GET /queue/counts")

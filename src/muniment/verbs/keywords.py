@@ -11,7 +11,7 @@ from muniment.model.capture import CaptureState
 from muniment.model.compiled import Format
 from muniment.model.fields import CaptureKind, Source, Tier, WriteClass
 from muniment.model.proposal import HumanReason
-from muniment.model.review_views import OpenStatus, Risk
+from muniment.model.review_views import Danger, OpenStatus, QueueOrder, Risk
 from muniment.model.speakers import SpeaksFor
 
 
@@ -110,6 +110,14 @@ class QueueFilters(TypedDict, total=False):
     """The status of an open proposal."""
     overdue: bool | None
     """Only overdue ones, or only the others."""
+    author: str | None
+    """Whose capture it came from."""
+    danger: Danger | None
+    """Only those with that danger, or with `any`."""
+    mentioned: bool
+    """Only those in whose comments the caller is named."""
+    order: QueueOrder | None
+    """By default `due`; `newest` first, or the most `unusual` first."""
 
 
 class EditFields(TypedDict, total=False):
