@@ -27,7 +27,7 @@ from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
 from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalEntry, Rerun, RerunReason
+from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalCount, RefusalEntry, Rerun, RerunReason
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, ConsentReach, Sweep
@@ -137,9 +137,7 @@ class AsyncQueue(FabricGroup):
         mentioned: bool = False,
         order: QueueOrder | None = None,
     ) -> Sequence[GroupOfProposals]:
-        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; 100 groups at
-        most.
-        """
+        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
         return await review_verbs.groups(
             self._context,
             asker,
@@ -829,6 +827,10 @@ class AsyncRefusals(FabricGroup):
         """
         return await capture_verbs.list_refusals(self._context, asker, limit=limit, after=after, **fields)
 
+    async def counts(self, asker: Asker) -> Sequence[RefusalCount]:
+        """Count what the gates refused in the last 30 days, by gate and reason, the most frequent first."""
+        return await capture_verbs.count_refusals(self._context, asker)
+
 
 class AsyncSessions(FabricGroup):
     """Sessions, whose working memories end with them."""
@@ -1314,6 +1316,40 @@ class AsyncFabric(FabricLifecycle):
         """
         return await corrections_verbs.correct(
             self._context, asker, memory_id=memory_id, entity=entity, predicate=predicate, **fields
+        )
+
+    async def check_statement(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str | None = None,
+        corrects_key: bool = False,
+        write_class: str = "statement",
+        entity: str | None = None,
+        predicate: str | None = None,
+        value: Any = None,
+        text: str | None = None,
+        classification: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> EditCheck:
+        """Try a statement or a correction without saving it: which gate would refuse it, or what it would become.
+
+        Raises what `correct` and `propose` would.
+        """
+        return await corrections_verbs.check_statement(
+            self._context,
+            asker,
+            memory_id=memory_id,
+            corrects_key=corrects_key,
+            write_class=write_class,
+            entity=entity,
+            predicate=predicate,
+            value=value,
+            text=text,
+            classification=classification,
+            subject=subject,
+            user_id=user_id,
         )
 
     async def adoption(self, asker: Asker) -> Adoption:

@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from muniment.model.backtest import Backtest
     from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
     from muniment.model.candidate import Consolidation, Refusal
-    from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalEntry, Rerun, RerunReason
+    from muniment.model.capture import (
+        CaptureEntry,
+        CaptureHistory,
+        Receipt,
+        RefusalCount,
+        RefusalEntry,
+        Rerun,
+        RerunReason,
+    )
     from muniment.model.chain import Head, Verification
     from muniment.model.compiled import CompiledMemory
     from muniment.model.consent import Consent, ConsentReach, Sweep
@@ -152,9 +160,7 @@ class Queue(BlockingGroup):
         mentioned: bool = False,
         order: QueueOrder | None = None,
     ) -> Sequence[GroupOfProposals]:
-        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; 100 groups at
-        most.
-        """
+        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
         return self._wait(
             self._group.groups,
             asker,
@@ -844,6 +850,10 @@ class Refusals(BlockingGroup):
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
 
+    def counts(self, asker: Asker) -> Sequence[RefusalCount]:
+        """Count what the gates refused in the last 30 days, by gate and reason, the most frequent first."""
+        return self._wait(self._group.counts, asker)
+
 
 class Sessions(BlockingGroup):
     """Sessions, whose working memories end with them."""
@@ -1338,6 +1348,40 @@ class Verbs(BlockingLifecycle):
         """
         return self._wait(
             self._fabric.correct, asker, memory_id=memory_id, entity=entity, predicate=predicate, **fields
+        )
+
+    def check_statement(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str | None = None,
+        corrects_key: bool = False,
+        write_class: str = "statement",
+        entity: str | None = None,
+        predicate: str | None = None,
+        value: Any = None,
+        text: str | None = None,
+        classification: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> EditCheck:
+        """Try a statement or a correction without saving it: which gate would refuse it, or what it would become.
+
+        Raises what `correct` and `propose` would.
+        """
+        return self._wait(
+            self._fabric.check_statement,
+            asker,
+            memory_id=memory_id,
+            corrects_key=corrects_key,
+            write_class=write_class,
+            entity=entity,
+            predicate=predicate,
+            value=value,
+            text=text,
+            classification=classification,
+            subject=subject,
+            user_id=user_id,
         )
 
     def adoption(self, asker: Asker) -> Adoption:

@@ -72,6 +72,12 @@ def pages_of(local: Fabric) -> dict[str, tuple[str, str]]:
     return {
         "signin": ("", "signin"),
         "queue": ("boris", "queue"),
+        "queue-unusual": ("boris", "queue?order=unusual&group=subject"),
+        "queue-second-look": ("boris", "queue/second-look"),
+        "proposal-attack": ("boris", f"queue/{_attack(local, queue).proposal_id}"),
+        "state": ("olga", "state"),
+        "refusals": ("boris", "captures/refusals"),
+        "exception": ("boris", "captures/exception?kind=email&value=help@acme.example"),
         "queue-empty": ("boris", "queue?entity=customer:nobody"),
         "proposal": ("boris", f"queue/{spoken.proposal_id}"),
         "proposal-contradicting": ("boris", f"queue/{_contradicting(queue).proposal_id}"),

@@ -118,7 +118,20 @@ ROUTES = """
     GET    /queue
     POST   /queue/approve
     GET    /queue/counts
+    GET    /queue/groups
+    GET    /queue/matching
     POST   /queue/plan
+    GET    /queue/progress
+    POST   /queue/search
+    GET    /queue/second-look
+    POST   /queue/{proposal_id}/comments
+    POST   /queue/{proposal_id}/second-look
+    POST   /statements/check
+    GET    /subjects/name
+    POST   /subjects/name
+    GET    /views
+    POST   /views
+    POST   /views/remove
     GET    /queue/{proposal_id}
     POST   /queue/{proposal_id}/approve
     POST   /queue/{proposal_id}/assign
@@ -137,6 +150,7 @@ ROUTES = """
     GET    /recalls/{recall_id}
     POST   /recalls/{recall_id}/replay
     GET    /refusals
+    GET    /refusals/counts
     POST   /verify
     GET    /webhooks
     POST   /webhooks

@@ -37,6 +37,21 @@ PROPOSAL: dict[str, list[Any]] = {"proposal_id": [*IDS, "{their_proposal}", "mwp
 CONTRADICTION: dict[str, list[Any]] = {"contradiction_id": [*IDS, "{their_contradiction}", "ctr_0"]}
 WEBHOOK = {"webhook_id": [*IDS, "{their_webhook}", "whk_0"]}
 API_KEY = {"key_id": [*IDS, "{their_key}", "key_0"]}
+NARROWED: dict[str, list[Any]] = {
+    "write_class": CHOICES,
+    "closed": FLAGS,
+    "tier": CHOICES,
+    "risk": CHOICES,
+    "reason": CHOICES,
+    "entity": CEIDS,
+    "assignee": NAMES,
+    "author": NAMES,
+    "danger": CHOICES,
+    "mentioned": FLAGS,
+    "order": CHOICES,
+    "status": [*CHOICES, "promoted"],
+    "overdue": FLAGS,
+}
 GROUPS: dict[str, Call] = {
     "consent.grant": Call(
         "officer",
@@ -103,6 +118,10 @@ GROUPS: dict[str, Call] = {
             "entity": CEIDS,
             "assignee": NAMES,
             "status": [*CHOICES, "promoted"],
+            "author": NAMES,
+            "danger": CHOICES,
+            "mentioned": FLAGS,
+            "order": CHOICES,
             "overdue": FLAGS,
             "limit": [*COUNTS, 1001, None],
             "after": [*NAMES, "{their_proposal}", "mwp_0"],
@@ -121,9 +140,38 @@ GROUPS: dict[str, Call] = {
             "entity": CEIDS,
             "assignee": NAMES,
             "status": [*CHOICES, "promoted"],
+            "author": NAMES,
+            "danger": CHOICES,
+            "mentioned": FLAGS,
+            "order": CHOICES,
             "overdue": FLAGS,
         },
     ),
+    "queue.groups": Call("reviewer", {"by": "class"}, {"by": [*CHOICES, None], **NARROWED}),
+    "queue.matching": Call("reviewer", {}, NARROWED),
+    "queue.search": Call("reviewer", {"words": "rye"}, {"words": [*QUERIES, None], "limit": [*COUNTS, 1001, None]}),
+    "queue.progress": Call("reviewer", {}, {}),
+    "queue.second_look": Call("reviewer", {}, {}),
+    "queue.look_again": Call(
+        "reviewer", {"proposal_id": "{rejected}", "would": "reject"}, {**PROPOSAL, "would": [*CHOICES, None]}
+    ),
+    "queue.comment": Call(
+        "reviewer",
+        {"proposal_id": "{proposal}", "text": "look"},
+        {**PROPOSAL, **VERSION, "text": [*NOTES, None], "mentions": [5, MARK, [5], [""], [NUL], ["x"] * 11]},
+    ),
+    "views.list": Call("reviewer", {}, {}),
+    "views.save": Call(
+        "reviewer",
+        {"name": "mine", "filters": {}},
+        {"name": [*NAMES, None, "x" * 61], "filters": [None, 5, "x", [], {"entity": "customer:x"}, {"order": "x"}]},
+    ),
+    "views.remove": Call("reviewer", {"name": "none"}, {"name": [*NAMES, None]}),
+    "subjects.name": Call(
+        "officer", {"subject": SUBJECT, "name": "Ann"}, {"subject": [*CEIDS, None], "name": [*NAMES, "x" * 121]}
+    ),
+    "subjects.get_name": Call("reviewer", {"subject": SUBJECT}, {"subject": [*CEIDS, None]}),
+    "refusals.counts": Call("reviewer", {}, {}),
     "queue.counts": Call("reviewer", {}, {}),
     "queue.check": Call(
         "reviewer",

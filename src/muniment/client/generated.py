@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from muniment.model.backtest import Backtest
     from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
     from muniment.model.candidate import Consolidation, Refusal
-    from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, Receipts, RefusalEntry, Rerun, RerunReason
+    from muniment.model.capture import (
+        CaptureEntry,
+        CaptureHistory,
+        Receipt,
+        Receipts,
+        RefusalCount,
+        RefusalEntry,
+        Rerun,
+        RerunReason,
+    )
     from muniment.model.chain import Head, Sealed, Verification
     from muniment.model.compiled import CompiledMemory
     from muniment.model.consent import Consent, ConsentReach, Sweep
@@ -142,6 +151,7 @@ _CAPTURE_ENTRY: Result[CaptureEntry] = Result("muniment.model.capture.CaptureEnt
 _CAPTURE_HISTORY: Result[CaptureHistory] = Result("muniment.model.capture.CaptureHistory")
 _RERUN: Result[Rerun] = Result("muniment.model.capture.Rerun")
 _REFUSAL_ENTRY: Result[RefusalEntry] = Result("muniment.model.capture.RefusalEntry")
+_REFUSAL_COUNT_LIST: Result[list[RefusalCount]] = Result("muniment.model.capture.RefusalCount", many=True)
 _SESSION_END: Result[SessionEnd] = Result("muniment.model.promoted.SessionEnd")
 _RECALL_SUMMARY: Result[RecallSummary] = Result("muniment.model.recall.RecallSummary")
 _RECALL_DETAILS: Result[RecallDetails] = Result("muniment.model.recall.RecallDetails")
@@ -227,9 +237,7 @@ class AsyncQueueClient(ClientGroup):
         mentioned: bool = False,
         order: QueueOrder | None = None,
     ) -> Sequence[GroupOfProposals]:
-        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; 100 groups at
-        most.
-        """
+        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
         return await self._get(
             asker,
             "/v1/queue/groups",
@@ -1023,6 +1031,10 @@ class AsyncRefusalsClient(ClientGroup):
         """
         return await self._list(asker, "/v1/refusals", _REFUSAL_ENTRY, limit=limit, after=after, **fields)
 
+    async def counts(self, asker: Asker) -> Sequence[RefusalCount]:
+        """Count what the gates refused in the last 30 days, by gate and reason, the most frequent first."""
+        return await self._get(asker, "/v1/refusals/counts", _REFUSAL_COUNT_LIST)
+
 
 class AsyncSessionsClient(ClientGroup):
     """Sessions, whose working memories end with them."""
@@ -1495,6 +1507,43 @@ class AsyncClient(ClientLifecycle):
             _SUBMISSION_OR_REFUSAL,
             {"memory_id": memory_id, "entity": entity, "predicate": predicate, **fields},
             as_run=True,
+        )
+
+    async def check_statement(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str | None = None,
+        corrects_key: bool = False,
+        write_class: str = "statement",
+        entity: str | None = None,
+        predicate: str | None = None,
+        value: Any = None,
+        text: str | None = None,
+        classification: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> EditCheck:
+        """Try a statement or a correction without saving it: which gate would refuse it, or what it would become.
+
+        Raises what `correct` and `propose` would.
+        """
+        return await self._send(
+            asker,
+            "/v1/statements/check",
+            _EDIT_CHECK,
+            {
+                "memory_id": memory_id,
+                "corrects_key": corrects_key,
+                "write_class": write_class,
+                "entity": entity,
+                "predicate": predicate,
+                "value": value,
+                "text": text,
+                "classification": classification,
+                "subject": subject,
+                "user_id": user_id,
+            },
         )
 
     async def adoption(self, asker: Asker) -> Adoption:

@@ -10,7 +10,7 @@ from muniment.context import FabricContext
 from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data
 from muniment.model.context import Principal
-from muniment.model.fields import Ceid, Name, Note
+from muniment.model.fields import Ceid, Name, Note, OpenName
 from muniment.model.inputs import VerbInput
 from muniment.model.names import same_person
 from muniment.model.proposal import Proposal
@@ -32,7 +32,7 @@ from muniment.verbs.declaration import verb
 # Of what people decided in this time, this share is drawn for a second look.
 LOOKED_AT_AGAIN, DRAWN = timedelta(days=14), 0.05
 
-ViewName = Annotated[Name, StringConstraints(max_length=60)]
+ViewName = Annotated[OpenName, StringConstraints(max_length=60)]
 DisplayName = Annotated[Name, StringConstraints(max_length=120)]
 
 
@@ -40,7 +40,7 @@ class Comment(ProposalAction):
     """What to say about a proposal, and to whom."""
 
     text: Note
-    mentions: Annotated[tuple[Name, ...], Field(max_length=10)] = Field((), description="the people to tell")
+    mentions: Annotated[tuple[OpenName, ...], Field(max_length=10)] = Field((), description="the people to tell")
 
 
 @verb("queue.comment", right="review", http="POST /queue/{proposal_id}/comments", retry=True)

@@ -33,6 +33,7 @@ HEADERS = {
 MENU: tuple[tuple[str, str, Right], ...] = (
     ("queue", "Queue", "read_queue"),
     ("contradictions", "Contradictions", "read_queue"),
+    ("state", "State and correct", "correct"),
     ("captures", "Captures", "read_captures"),
     ("memory", "Memory", "read_memory"),
     ("why", "Why visible", "read_memory"),

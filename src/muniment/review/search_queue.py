@@ -11,7 +11,7 @@ MOST_SEARCHED = 3_000
 
 
 async def search(tx: Transaction, vault: Vault, query: str, count: int) -> list[str]:
-    """Return the open proposals with all words of a query in their text, entity, predicate or author, soonest due first."""
+    """Return the open proposals that have all words of a query, in what they say or are about, soonest due first."""
     words = query.casefold().split()
     if not words:
         return []
@@ -20,7 +20,8 @@ async def search(tx: Transaction, vault: Vault, query: str, count: int) -> list[
     for row in rows:
         if len(found) >= count:
             break
-        if all(word in text for word in words for text in [await _text(tx, vault, row)]):
+        text = await _text(tx, vault, row)
+        if all(word in text for word in words):
             found.append(row["proposal_id"])
     return found
 

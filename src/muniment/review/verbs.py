@@ -108,7 +108,7 @@ class GroupProposals(QueueFilters):
 
 @verb("queue.groups", right="read_queue", effect="read", http="GET /queue/groups", positional=("by",))
 async def groups(context: FabricContext, reader: Principal, request: GroupProposals) -> Sequence[GroupOfProposals]:
-    """Count the open proposals that match the filters of `queue.list`, by subject, source or class; 100 groups at most."""
+    """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
     filters = await _filters(context, reader, request)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await review.groups(tx, request.by, filters)

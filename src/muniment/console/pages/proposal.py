@@ -44,13 +44,14 @@ router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_queue"))]
 Reviewer = Annotated[Visitor, Depends(Requires("review"))]
 
-Action = Literal["approve", "both", "edit", "reject", "hold", "override", "assign", "release", "lift"]
+Action = Literal["approve", "both", "comment", "edit", "reject", "hold", "override", "assign", "release", "lift"]
 SCOPE = ("user_id", "intent_id", "workflow_id", "qualifiers")
 FIELDS: dict[Action, tuple[str, ...]] = {
     "approve": ("note", "supersedes"),
     "both": ("contradiction_id", "existing", "incoming", "note"),
     "edit": ("text", "value", "classification", "evidence_refs", *SCOPE, "note"),
     "reject": ("reason", "note"),
+    "comment": ("text",),
     "hold": ("note",),
     "override": ("tier", "priority", "note"),
     "assign": ("to",),
@@ -79,6 +80,9 @@ VERDICTS = {
     "lift": "lifted its rejection",
     "resolve": "settled its contradiction",
     "undo": "undid its promotion",
+    "comment": "commented",
+    "agree": "looked again and agrees",
+    "disagree": "looked again and disagrees",
 }
 
 
@@ -125,7 +129,7 @@ async def check(request: Request, visitor: Reviewer, proposal_id: str) -> Respon
     except FORM_ERRORS as error:
         return await _failed(request, visitor, proposal_id, "edit", form, error)
     if _by_script(request):
-        return _fragment("parts/check.html", checked=checked, proposal=found)
+        return _fragment("parts/check.html", checked=checked, before=found.candidate.text)
     result: dict[str, Any] = {"checked": checked, "was_checked": True}
     return await _proposal_page(visitor, proposal_id, "edit", raw_fields(form, *FIELDS["edit"]), **result)
 
@@ -182,6 +186,10 @@ async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: For
         case "reject":
             await queue.reject(*target, **fields)
             return REJECTED, "queue"
+        case "comment":
+            said = fields["text"] or ""
+            await queue.comment(*target, text=said, mentions=_mentions(said))
+            return "Comment added", here
         case "hold":
             await queue.hold(*target, **fields)
             return ON_HOLD, "queue"
@@ -228,7 +236,7 @@ async def _proposal_page(
     fields["edit"] |= _candidate_fields(candidate)
     if open_form is not None and typed is not None:
         fields[open_form] |= typed
-    context = {"checked": None, "was_checked": False} | context
+    context = {"checked": None, "was_checked": False, "before": candidate.text} | context
     return page(
         "proposal.html",
         visitor,
@@ -384,6 +392,14 @@ async def _too_late(
     since = now.verdicts[int(version) :] if known and version is not None else now.verdicts[-1:]
     kind = AlreadyDecided if isinstance(error, AlreadyDecided) else VersionConflict
     return kind(f"someone acted first: {verdicts_text(since) or error.message}. Your action was not applied")
+
+
+def _mentions(text: str) -> list[str]:
+    """The people whom a comment names with an @, at most ten."""
+    return list(dict.fromkeys(_MENTION.findall(text)))[:10]
+
+
+_MENTION = re.compile(r"(?<![\w@])@([\w][\w.-]{0,62}[\w])")
 
 
 def _priority(text: str | None) -> float | None:

@@ -1,24 +1,25 @@
 """The queue: proposals that need a decision, by due time, and approving several at once."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, cast, get_args
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.datastructures import FormData
 
 from muniment.console.forms import read_form, redirect, text_field
-from muniment.console.listing import load_listing
+from muniment.console.listing import Listing, load_listing
 from muniment.console.rendering import HEADERS, environment, label, page
-from muniment.console.urls import console_url
-from muniment.console.visitors import Requires, Visitor
+from muniment.console.urls import console_url, query_fields
+from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.context import Principal
 from muniment.model.decision import Decision
-from muniment.model.fields import Tier, WriteClass
+from muniment.model.fields import Tier, WriteClass, build
 from muniment.model.proposal import HumanReason, Outcome, Proposal
-from muniment.model.review_views import QueueCounts, Risk
+from muniment.model.review_views import Danger, GroupOfProposals, QueueCounts, QueueGroup, Risk
+from muniment.model.teamwork import SavedView, ViewFilters
 from muniment.review.rules import is_strict, may_approve, reason_words
 
 router = APIRouter()
@@ -33,21 +34,32 @@ CHOICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "risk": ("Risk", get_args(Risk)),
     "tier": ("Tier", get_args(Tier)),
     "reason": ("Review reason", get_args(HumanReason)),
+    "danger": ("Danger", get_args(Danger)),
 }
 
-FILTERS = (*CHOICES, "entity", "mine", "overdue", "held")
+# The filter that a group of each kind is opened with.
+GROUPS = {"subject": "entity", "source": "author", "class": "write_class"}
+ORDERS: dict[str, str] = {"": "soonest due first", "unusual": "unusual first", "newest": "newest first"}
+FILTERS = (*CHOICES, "entity", "author", "mine", "overdue", "held", "mentioned", "order", "group", "words")
 
 
 @router.get("/queue")
 async def queue(request: Request, visitor: Reader) -> Response:
-    """Open proposals, soonest due first."""
-    counts = await visitor.fabric.queue.counts(visitor.principal)
+    """Open proposals in the order that is asked for, in groups, or with the words that are looked for."""
+    fabric, who = visitor.fabric, visitor.principal
+    typed = query_fields(request, *FILTERS)
+    counts = await fabric.queue.counts(who)
 
-    async def fetch(limit: int, after: str | None, **typed: str | None) -> list[Proposal]:
-        wanted = _wanted(visitor, typed)
-        return await visitor.fabric.queue.list(visitor.principal, limit=limit, after=after, **wanted)
+    async def fetch(limit: int, after: str | None, **typed: str | None) -> Sequence[Proposal]:
+        if typed.get("words"):
+            return await fabric.queue.search(who, typed["words"] or "", limit=limit - 1)
+        return await fabric.queue.list(who, limit=limit, after=after, **_wanted(visitor, typed))
 
     found = await load_listing(request, "queue", FILTERS, fetch, "proposal_id")
+    groups: Sequence[GroupOfProposals] = ()
+    if found.problem is None and typed["group"] in GROUPS:
+        wanted = {name: value for name, value in _wanted(visitor, typed).items() if name != "order"}
+        groups = await fabric.queue.groups(who, cast("QueueGroup", typed["group"]), **wanted)
     return page(
         "queue.html",
         visitor,
@@ -57,11 +69,52 @@ async def queue(request: Request, visitor: Reader) -> Response:
         counts=counts,
         cards=_cards(counts),
         # Of several that say the same, one that the reviewer did not write may be promoted.
-        barred={one.proposal_id for one in found.items if one.count == 1 and not _may_approve(visitor.principal, one)},
+        barred={one.proposal_id for one in found.items if one.count == 1 and not _may_approve(who, one)},
         choices=CHOICES,
         reasons=REASONS,
-        matching=counts.open if not found.filtered else len(found.items) + (found.next_after is not None),
+        groups=groups,
+        group_filter=GROUPS.get(typed["group"], ""),
+        group_names=tuple(GROUPS),
+        orders=ORDERS,
+        views=[(one, _view_url(one)) for one in await fabric.views.list(who)],
+        progress=await fabric.queue.progress(who),
+        matching=await _matching(visitor, typed, found, counts),
+        narrowed=any(value for name, value in typed.items() if name not in ("order", "group")),
     )
+
+
+async def _matching(visitor: Visitor, typed: dict[str, str], found: Listing, counts: QueueCounts) -> int:
+    """How many open proposals match the filters; counted only where a page does not show all of them."""
+    if found.problem is not None or typed["words"] or (found.next_after is None and not found.after):
+        return len(found.items)
+    wanted = {name: value for name, value in _wanted(visitor, typed).items() if name != "order"}
+    if all(value in (None, False) for value in wanted.values()):
+        return counts.open
+    return await visitor.fabric.queue.matching(visitor.principal, **wanted)
+
+
+@router.post("/queue/views")
+async def save_view(request: Request, visitor: Reader) -> Response:
+    """Save the filters and the order of the queue under a name, or remove a view."""
+    form = await read_form(request, visitor)
+    name, typed = text_field(form, "name") or "", _typed(form)
+    if text_field(form, "remove") is not None:
+        await visitor.fabric.views.remove(visitor.principal, name=name)
+        return redirect(visitor, "queue", f"View removed: {name}")
+    filters = {one: typed[one] or None for one in (*CHOICES, "order", "group")}
+    flags = {one: bool(typed[one]) for one in ("mine", "overdue", "held", "mentioned")}
+    try:
+        saved = build(ViewFilters, filters | flags)
+        made = await visitor.fabric.views.save(visitor.principal, name=name, filters=saved)
+    except (InvalidInput, Conflict) as error:
+        return redirect(visitor, "queue", f"Not saved: {error_text(error)}", **{k: v for k, v in typed.items() if v})
+    return RedirectResponse(_view_url(made), 303, headers=HEADERS)
+
+
+def _view_url(view: SavedView) -> str:
+    """The queue as a view shows it."""
+    filters = view.filters.model_dump(mode="json", exclude_defaults=True)
+    return console_url("queue", **{name: "yes" if value is True else value for name, value in filters.items()})
 
 
 @router.post("/queue/plan")
@@ -140,7 +193,8 @@ def _typed(form: FormData) -> dict[str, str]:
 
 def _wanted(visitor: Visitor, typed: Mapping[str, str | None]) -> dict[str, Any]:
     """The filters of the queue as its verbs take them."""
-    query: dict[str, Any] = {name: typed.get(name) or None for name in (*CHOICES, "entity")}
+    query: dict[str, Any] = {name: typed.get(name) or None for name in (*CHOICES, "entity", "author", "order")}
+    query["mentioned"] = bool(typed.get("mentioned"))
     if typed.get("mine"):
         query["assignee"] = visitor.principal.id
     if typed.get("held"):
@@ -185,7 +239,7 @@ def _cards(counts: QueueCounts) -> list[tuple[str, int, str, str]]:
         ("Overdue", counts.overdue, console_url("queue", overdue="yes"), "bad"),
         ("Due within a day", counts.due_within_a_day, console_url("queue"), "warn"),
         ("On hold", counts.held, console_url("queue", held="yes"), ""),
-        ("Assigned to me", counts.mine, console_url("queue", mine="yes"), ""),
+        ("Mine", counts.mine, console_url("queue", mine="yes"), ""),
     ]
 
 

@@ -24,7 +24,16 @@ function move(by) {
 }
 key("j", () => move(1));
 key("k", () => move(-1));
-key("/", () => document.querySelector("[data-filter]").focus());
+key("/", () => { document.querySelector(".filter-box").open = true; document.querySelector("[data-filter]").focus(); });
+// ---- density, as this browser remembers it ----
+const density = document.querySelector("[data-density]");
+function showDensity() {
+  const compact = localStorage.getItem("muniment-density") === "compact";
+  document.documentElement.dataset.density = compact ? "compact" : "comfortable";
+  if (density) { density.hidden = false; density.textContent = compact ? "Comfortable rows" : "Compact rows"; }
+}
+density?.addEventListener("click", () => { localStorage.setItem("muniment-density", localStorage.getItem("muniment-density") === "compact" ? "comfortable" : "compact"); showDensity(); });
+showDensity();
 for (const [letter, form] of [["e", "edit"], ["o", "override"]]) {
   key(letter, () => { const row = focusedRow(); if (row && reviews()) location.assign(`${row.querySelector("[data-open]").href}#${form}`); });
 }
