@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         Agreement,
         DayProgress,
         Decision,
+        QueueOverview,
         SavedView,
         SecondLook,
         SubjectName,
@@ -420,6 +421,47 @@ class Queue(BlockingGroup):
     def progress(self, asker: Asker) -> DayProgress:
         """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
         return self._wait(self._group.progress, asker)
+
+    def overview(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+        group: QueueGroup | None = None,
+    ) -> QueueOverview:
+        """Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved
+        views.
+        """
+        return self._wait(
+            self._group.overview,
+            asker,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+            group=group,
+        )
 
     def second_look(self, asker: Asker) -> SecondLook:
         """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).

@@ -120,6 +120,7 @@ ROUTES = """
     GET    /queue/counts
     GET    /queue/groups
     GET    /queue/matching
+    GET    /queue/overview
     POST   /queue/plan
     GET    /queue/progress
     POST   /queue/search

@@ -149,6 +149,7 @@ GROUPS: dict[str, Call] = {
     ),
     "queue.groups": Call("reviewer", {"by": "class"}, {"by": [*CHOICES, None], **NARROWED}),
     "queue.matching": Call("reviewer", {}, NARROWED),
+    "queue.overview": Call("reviewer", {}, {"group": CHOICES, **NARROWED}),
     "queue.search": Call("reviewer", {"words": "rye"}, {"words": [*QUERIES, None], "limit": [*COUNTS, 1001, None]}),
     "queue.progress": Call("reviewer", {}, {}),
     "queue.second_look": Call("reviewer", {}, {}),

@@ -92,6 +92,7 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "queue.plan_many": ({REVIEWER}, lambda f, a: f.queue.plan_many(a)),
     "queue.hold": ({REVIEWER}, lambda f, a: f.queue.hold(a, "mwp_none")),
     "queue.groups": ({REVIEWER, AUDITOR}, lambda f, a: f.queue.groups(a, "class")),
+    "queue.overview": ({REVIEWER, AUDITOR}, lambda f, a: f.queue.overview(a)),
     "queue.matching": ({REVIEWER, AUDITOR}, lambda f, a: f.queue.matching(a)),
     "queue.search": ({REVIEWER, AUDITOR}, lambda f, a: f.queue.search(a, "x")),
     "queue.comment": ({REVIEWER}, lambda f, a: f.queue.comment(a, "mwp_none", text="x")),

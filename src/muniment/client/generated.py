@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         Agreement,
         DayProgress,
         Decision,
+        QueueOverview,
         SavedView,
         SecondLook,
         SubjectName,
@@ -115,6 +116,7 @@ _EDIT_CHECK: Result[EditCheck] = Result("muniment.model.review_views.EditCheck")
 _PREVIEW: Result[Preview] = Result("muniment.model.review_views.Preview")
 _PRESENCE_LIST: Result[list[Presence]] = Result("muniment.model.review_views.Presence", many=True)
 _DAY_PROGRESS: Result[DayProgress] = Result("muniment.model.teamwork.DayProgress")
+_QUEUE_OVERVIEW: Result[QueueOverview] = Result("muniment.model.teamwork.QueueOverview")
 _SECOND_LOOK: Result[SecondLook] = Result("muniment.model.teamwork.SecondLook")
 _AGREEMENT: Result[Agreement] = Result("muniment.model.teamwork.Agreement")
 _SAVED_VIEW: Result[SavedView] = Result("muniment.model.teamwork.SavedView")
@@ -558,6 +560,50 @@ class AsyncQueueClient(ClientGroup):
     async def progress(self, asker: Asker) -> DayProgress:
         """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
         return await self._get(asker, "/v1/queue/progress", _DAY_PROGRESS)
+
+    async def overview(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+        group: QueueGroup | None = None,
+    ) -> QueueOverview:
+        """Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved
+        views.
+        """
+        return await self._get(
+            asker,
+            "/v1/queue/overview",
+            _QUEUE_OVERVIEW,
+            {
+                "write_class": write_class,
+                "closed": closed,
+                "tier": tier,
+                "risk": risk,
+                "reason": reason,
+                "entity": entity,
+                "assignee": assignee,
+                "status": status,
+                "overdue": overdue,
+                "author": author,
+                "danger": danger,
+                "mentioned": mentioned,
+                "order": order,
+                "group": group,
+            },
+        )
 
     async def second_look(self, asker: Asker) -> SecondLook:
         """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).

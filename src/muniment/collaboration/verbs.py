@@ -14,10 +14,12 @@ from muniment.model.fields import Ceid, Name, Note, OpenName
 from muniment.model.inputs import VerbInput
 from muniment.model.names import same_person
 from muniment.model.proposal import Proposal
+from muniment.model.review_views import QueueGroup
 from muniment.model.teamwork import (
     Agreement,
     DayProgress,
     Decision,
+    QueueOverview,
     SavedView,
     SecondLook,
     SubjectName,
@@ -26,6 +28,7 @@ from muniment.model.teamwork import (
 from muniment.review import acting, team_store
 from muniment.review import store as review
 from muniment.review.acting import ProposalAction, ProposalId
+from muniment.review.filters import QueueFilters, filters_of
 from muniment.review.team_store import MOST_VIEWS
 from muniment.verbs.declaration import verb
 
@@ -60,6 +63,29 @@ async def progress(context: FabricContext, reader: Principal) -> DayProgress:
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         midnight = tx.now.replace(hour=0, minute=0, second=0, microsecond=0)
         return await team_store.progress(tx, reader.id, midnight)
+
+
+class Overview(QueueFilters):
+    """Which open proposals are counted and grouped."""
+
+    group: QueueGroup | None = Field(None, description="by whom they are about, by source or by class")
+
+
+@verb("queue.overview", right="read_queue", effect="read", http="GET /queue/overview")
+async def overview(context: FabricContext, reader: Principal, request: Overview) -> QueueOverview:
+    """Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved views."""
+    filters = await filters_of(context, reader, request)
+    narrowed = any(value not in (None, False) for name, value in filters.items() if name != "order")
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        counts = await review.counts(tx, reader.id)
+        midnight = tx.now.replace(hour=0, minute=0, second=0, microsecond=0)
+        return QueueOverview(
+            counts=counts,
+            matching=await review.matching(tx, filters) if narrowed else counts.open,
+            groups=tuple(await review.groups(tx, request.group, filters)) if request.group is not None else (),
+            progress=await team_store.progress(tx, reader.id, midnight),
+            views=tuple(await team_store.views(tx, reader.id)),
+        )
 
 
 @verb("queue.second_look", right="review", effect="read", http="GET /queue/second-look")

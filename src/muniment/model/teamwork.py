@@ -7,7 +7,7 @@ from pydantic import Field
 
 from muniment.model.fields import Artifact, Tier, WriteClass
 from muniment.model.proposal import HumanReason, Proposal
-from muniment.model.review_views import Danger, QueueGroup, QueueOrder, Risk
+from muniment.model.review_views import Danger, GroupOfProposals, QueueCounts, QueueGroup, QueueOrder, Risk
 
 Decision = Literal["approve", "reject"]
 
@@ -73,3 +73,13 @@ class SubjectName(Artifact):
 
     subject: str
     name: str | None = None
+
+
+class QueueOverview(Artifact):
+    """The queue at a glance, as its page shows it."""
+
+    counts: QueueCounts
+    matching: int = Field(description="the open proposals that match the filters; those that say the same count each")
+    groups: tuple[GroupOfProposals, ...] = ()
+    progress: DayProgress
+    views: tuple[SavedView, ...] = ()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
-from pydantic import Field, Strict
+from pydantic import Field
 
 from muniment.candidates.intake import enqueue_drafts
 from muniment.candidates.store import remember_rejection
@@ -12,21 +12,17 @@ from muniment.context import FabricContext
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
-from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
+from muniment.model.fields import Name, Note, Probability, Query, Tier
 from muniment.model.inputs import Listing, OtherRun, PageSize, VerbInput, Whole
-from muniment.model.proposal import APPROVED_AT_ONCE, HumanReason, Outcome, Proposal
+from muniment.model.proposal import APPROVED_AT_ONCE, Outcome, Proposal
 from muniment.model.review_views import (
     ApprovalPlan,
-    Danger,
     EditCheck,
     GroupOfProposals,
-    OpenStatus,
     Presence,
     Preview,
     QueueCounts,
     QueueGroup,
-    QueueOrder,
-    Risk,
 )
 from muniment.model.trail import Evidence
 from muniment.promotion.promote import approve_item, regate
@@ -43,26 +39,9 @@ from muniment.review.approve_many import approve_many as approving_many
 from muniment.review.dangers import with_dangers
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
+from muniment.review.filters import QueueFilters, filters_of
 from muniment.review.plan_many import MOST_PLANNED
 from muniment.verbs.declaration import verb
-
-
-class QueueFilters(VerbInput):
-    """What `queue.list` can be narrowed to."""
-
-    write_class: WriteClass | None = None
-    closed: Annotated[bool, Strict()] = Field(False, description="also those that had their final verdict")
-    tier: Tier | None = Field(None, description="the tier it would go to")
-    risk: Risk | None = None
-    reason: HumanReason | None = Field(None, description="why a person has to look at it")
-    entity: Ceid | None = Field(None, description="what it is about")
-    assignee: Name | None = Field(None, description="who it is assigned to")
-    status: OpenStatus | None = Field(None, description="the status of an open proposal")
-    overdue: Annotated[bool, Strict()] | None = Field(None, description="only overdue ones, or only the others")
-    author: Name | None = Field(None, description="whose capture it came from")
-    danger: Danger | None = Field(None, description="only those with that danger, or with `any`")
-    mentioned: Annotated[bool, Strict()] = Field(False, description="only those in whose comments the caller is named")
-    order: QueueOrder | None = Field(None, description="by default `due`; `newest` first, or the most `unusual` first")
 
 
 class ListProposals(Listing, QueueFilters):
@@ -82,7 +61,7 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
     `overdue` or are not. `after` is the id of the last proposal of the previous page.
     """
     pack = await context.pack_for(reader)
-    filters = await _filters(context, reader, request)
+    filters = await filters_of(context, reader, request)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         last = request.after
         if last is not None and not await review.load_many(tx, context.vault, [last]):
@@ -91,13 +70,6 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
         found = await review.load_many(tx, context.vault, ids, skip_broken=True)
         named = await team_store.with_names(tx, context.vault, [loaded.proposal for loaded in found])
         return await with_dangers(tx, named, pack)
-
-
-async def _filters(context: FabricContext, reader: Principal, request: QueueFilters) -> dict[str, Any]:
-    """Return the filters of the queue as its statements take them: an entity under all its names."""
-    filters = {name: getattr(request, name) for name in QueueFilters.model_fields}
-    mentioned = reader.id if request.mentioned else None
-    return filters | {"entity": await context.spellings(reader, request.entity), "mentioned": mentioned}
 
 
 class GroupProposals(QueueFilters):
@@ -109,7 +81,7 @@ class GroupProposals(QueueFilters):
 @verb("queue.groups", right="read_queue", effect="read", http="GET /queue/groups", positional=("by",))
 async def groups(context: FabricContext, reader: Principal, request: GroupProposals) -> Sequence[GroupOfProposals]:
     """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
-    filters = await _filters(context, reader, request)
+    filters = await filters_of(context, reader, request)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await review.groups(tx, request.by, filters)
 
@@ -142,7 +114,7 @@ class CountMatching(QueueFilters):
 @verb("queue.matching", right="read_queue", effect="read", http="GET /queue/matching")
 async def matching(context: FabricContext, reader: Principal, request: CountMatching) -> int:
     """Count the open proposals that match the filters of `queue.list`."""
-    filters = await _filters(context, reader, request)
+    filters = await filters_of(context, reader, request)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await review.matching(tx, filters)
 
@@ -253,7 +225,7 @@ async def plan_many(context: FabricContext, reviewer: Principal, request: PlanMa
     Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is stored.
     """
     pack = await context.pack_for(reviewer)
-    filters = await _filters(context, reviewer, request)
+    filters = await filters_of(context, reviewer, request)
     async with context.transaction(reviewer.tenant_id, "auditor", under=pack) as tx:
         ids = request.proposal_ids
         if ids is None:

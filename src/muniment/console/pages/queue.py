@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.datastructures import FormData
 
 from muniment.console.forms import read_form, redirect, text_field
-from muniment.console.listing import Listing, load_listing
+from muniment.console.listing import load_listing
 from muniment.console.rendering import HEADERS, environment, label, page
 from muniment.console.urls import console_url, query_fields
 from muniment.console.visitors import Requires, Visitor, error_text
@@ -18,7 +18,7 @@ from muniment.model.context import Principal
 from muniment.model.decision import Decision
 from muniment.model.fields import Tier, WriteClass, build
 from muniment.model.proposal import HumanReason, Outcome, Proposal
-from muniment.model.review_views import Danger, GroupOfProposals, QueueCounts, QueueGroup, Risk
+from muniment.model.review_views import Danger, QueueCounts, QueueGroup, Risk
 from muniment.model.teamwork import SavedView, ViewFilters
 from muniment.review.rules import is_strict, may_approve, reason_words
 
@@ -48,7 +48,6 @@ async def queue(request: Request, visitor: Reader) -> Response:
     """Open proposals in the order that is asked for, in groups, or with the words that are looked for."""
     fabric, who = visitor.fabric, visitor.principal
     typed = query_fields(request, *FILTERS)
-    counts = await fabric.queue.counts(who)
 
     async def fetch(limit: int, after: str | None, **typed: str | None) -> Sequence[Proposal]:
         if typed.get("words"):
@@ -56,10 +55,10 @@ async def queue(request: Request, visitor: Reader) -> Response:
         return await fabric.queue.list(who, limit=limit, after=after, **_wanted(visitor, typed))
 
     found = await load_listing(request, "queue", FILTERS, fetch, "proposal_id")
-    groups: Sequence[GroupOfProposals] = ()
-    if found.problem is None and typed["group"] in GROUPS:
-        wanted = {name: value for name, value in _wanted(visitor, typed).items() if name != "order"}
-        groups = await fabric.queue.groups(who, cast("QueueGroup", typed["group"]), **wanted)
+    wanted = _wanted(visitor, typed) if found.problem is None else {}
+    group = cast("QueueGroup", typed["group"]) if typed["group"] in GROUPS else None
+    overview = await fabric.queue.overview(who, group=group, **wanted)
+    counts = overview.counts
     return page(
         "queue.html",
         visitor,
@@ -72,25 +71,15 @@ async def queue(request: Request, visitor: Reader) -> Response:
         barred={one.proposal_id for one in found.items if one.count == 1 and not _may_approve(who, one)},
         choices=CHOICES,
         reasons=REASONS,
-        groups=groups,
+        groups=overview.groups,
         group_filter=GROUPS.get(typed["group"], ""),
         group_names=tuple(GROUPS),
         orders=ORDERS,
-        views=[(one, _view_url(one)) for one in await fabric.views.list(who)],
-        progress=await fabric.queue.progress(who),
-        matching=await _matching(visitor, typed, found, counts),
+        views=[(one, _view_url(one)) for one in overview.views],
+        progress=overview.progress,
+        matching=len(found.items) if typed["words"] else overview.matching,
         narrowed=any(value for name, value in typed.items() if name not in ("order", "group")),
     )
-
-
-async def _matching(visitor: Visitor, typed: dict[str, str], found: Listing, counts: QueueCounts) -> int:
-    """How many open proposals match the filters; counted only where a page does not show all of them."""
-    if found.problem is not None or typed["words"] or (found.next_after is None and not found.after):
-        return len(found.items)
-    wanted = {name: value for name, value in _wanted(visitor, typed).items() if name != "order"}
-    if all(value in (None, False) for value in wanted.values()):
-        return counts.open
-    return await visitor.fabric.queue.matching(visitor.principal, **wanted)
 
 
 @router.post("/queue/views")
