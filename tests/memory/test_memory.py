@@ -261,7 +261,7 @@ def test_what_waits_names_the_facts_that_it_contradicts_or_asks_to_forget(memory
 
 @pytest.mark.rule("MEM-4", "REC-11")
 def test_a_context_says_what_did_not_fit(memory: Memory) -> None:
-    memory.add(["I live in Berlin.", "I love hiking in the mountains."])
+    memory.add("I live in Berlin. I love hiking in the mountains.")
     assert memory.context("Berlin", tokens=500).note is None
     short = memory.context("Berlin", tokens=60)
     assert short == "" and short.note is not None and "did not fit into 60 tokens" in short.note

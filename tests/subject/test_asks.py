@@ -91,9 +91,10 @@ def test_the_database_takes_no_confirmed_memory_from_a_request_to_forget(
 
 @pytest.mark.rule("PRO-8")
 def test_a_person_undoes_what_policy_promoted_about_them_and_the_older_fact_comes_back(
-    personal: Fabric, people: People, joanna: Principal
+    personal: Fabric, people: People, joanna: Principal, clock: FakeClock
 ) -> None:
     (berlin,) = _say(personal, people, LIVES)
+    clock.advance(seconds=1)
     (munich,) = _say(personal, people, "I now live in Munich.")
     assert [one.text for one in personal.me.list(joanna, live=True)] == ["I now live in Munich."]
     undone = personal.me.undo(joanna, munich)
