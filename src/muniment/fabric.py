@@ -30,10 +30,10 @@ from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalCount, RefusalEntry, Rerun, RerunReason
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
-from muniment.model.consent import Consent, ConsentReach, Sweep
+from muniment.model.consent import Consent, ConsentReach, ConsentTerms, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
+from muniment.model.erasure import Erasure, FactErasure, NameSearch, PersonHeld, PersonRead, SharedCaptures
 from muniment.model.events import Deliveries, Event, EventType, Webhook
 from muniment.model.explanation import Explanation, Replay
 from muniment.model.fields import Tier, WriteClass
@@ -549,6 +549,10 @@ class AsyncConsents(FabricGroup):
         """
         return await consent_verbs.list_consents(self._context, asker, limit=limit, after=after, subject=subject)
 
+    async def terms(self, asker: Asker) -> ConsentTerms:
+        """Show what a consent can say: the purposes and labels of the pack in force, and the bases recorded so far."""
+        return await consent_verbs.terms(self._context, asker)
+
 
 class AsyncMe(FabricGroup):
     """What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen."""
@@ -707,6 +711,57 @@ class AsyncMe(FabricGroup):
         Raises `Conflict` while an earlier request waits.
         """
         return await erasure_verbs.forget_everything(self._context, asker)
+
+
+class AsyncPeople(FabricGroup):
+    """What is held about a person, to answer their requests for access and to prepare an erasure."""
+
+    async def get(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> PersonHeld:
+        """Count what is held about a person, and what an erasure of them would remove now; nothing is erased."""
+        return await erasure_verbs.get_person(self._context, asker, subject=subject, user_id=user_id)
+
+    async def memories(
+        self,
+        asker: Asker,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> list[MyMemory]:
+        """List the memories that are held about a person, the latest first, as they would see them: ended ones too.
+
+        What is sealed under the key of somebody else has no text. `after` is the id of the last memory of the previous
+        page. Raises `NotFound`.
+        """
+        return await erasure_verbs.person_memories(
+            self._context, asker, limit=limit, after=after, subject=subject, user_id=user_id
+        )
+
+    async def reads(
+        self,
+        asker: Asker,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> list[PersonRead]:
+        """List who read what about a person, the latest first: the recalls of their own runs, and those of others.
+
+        Those of others are searched among the latest 5,000 recalls of the tenant. Ids and times, no text and no
+        question.
+        """
+        return await erasure_verbs.person_reads(
+            self._context, asker, limit=limit, after=after, subject=subject, user_id=user_id
+        )
+
+    async def export(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> MyExport:
+        """Return everything that is held about a person, to answer their request for access; the export is an event.
+
+        It is what `me.export` would give them: nothing that is sealed under the key of anybody else.
+        """
+        return await erasure_verbs.export_person(self._context, asker, subject=subject, user_id=user_id)
 
 
 class AsyncErasureRequests(FabricGroup):
@@ -1205,6 +1260,11 @@ class AsyncFabric(FabricLifecycle):
     def me(self) -> AsyncMe:
         """What end users see and do about themselves."""
         return AsyncMe(self._context)
+
+    @property
+    def people(self) -> AsyncPeople:
+        """What is held about a person, for a privacy officer."""
+        return AsyncPeople(self._context)
 
     @property
     def erasure_requests(self) -> AsyncErasureRequests:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         AsyncMe,
         AsyncMemories,
         AsyncPacks,
+        AsyncPeople,
         AsyncQueue,
         AsyncRecalls,
         AsyncRefusals,
@@ -50,10 +51,10 @@ if TYPE_CHECKING:
     )
     from muniment.model.chain import Head, Verification
     from muniment.model.compiled import CompiledMemory
-    from muniment.model.consent import Consent, ConsentReach, Sweep
+    from muniment.model.consent import Consent, ConsentReach, ConsentTerms, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-    from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
+    from muniment.model.erasure import Erasure, FactErasure, NameSearch, PersonHeld, PersonRead, SharedCaptures
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
@@ -556,6 +557,10 @@ class Consents(BlockingGroup):
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, subject=subject)
 
+    def terms(self, asker: Asker) -> ConsentTerms:
+        """Show what a consent can say: the purposes and labels of the pack in force, and the bases recorded so far."""
+        return self._wait(self._group.terms, asker)
+
 
 class Me(BlockingGroup):
     """What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen."""
@@ -714,6 +719,55 @@ class Me(BlockingGroup):
         Raises `Conflict` while an earlier request waits.
         """
         return self._wait(self._group.forget_everything, asker)
+
+
+class People(BlockingGroup):
+    """What is held about a person, to answer their requests for access and to prepare an erasure."""
+
+    _group: AsyncPeople
+
+    def get(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> PersonHeld:
+        """Count what is held about a person, and what an erasure of them would remove now; nothing is erased."""
+        return self._wait(self._group.get, asker, subject=subject, user_id=user_id)
+
+    def memories(
+        self,
+        asker: Asker,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> list[MyMemory]:
+        """List the memories that are held about a person, the latest first, as they would see them: ended ones too.
+
+        What is sealed under the key of somebody else has no text. `after` is the id of the last memory of the previous
+        page. Raises `NotFound`.
+        """
+        return self._wait(self._group.memories, asker, limit=limit, after=after, subject=subject, user_id=user_id)
+
+    def reads(
+        self,
+        asker: Asker,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> list[PersonRead]:
+        """List who read what about a person, the latest first: the recalls of their own runs, and those of others.
+
+        Those of others are searched among the latest 5,000 recalls of the tenant. Ids and times, no text and no
+        question.
+        """
+        return self._wait(self._group.reads, asker, limit=limit, after=after, subject=subject, user_id=user_id)
+
+    def export(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> MyExport:
+        """Return everything that is held about a person, to answer their request for access; the export is an event.
+
+        It is what `me.export` would give them: nothing that is sealed under the key of anybody else.
+        """
+        return self._wait(self._group.export, asker, subject=subject, user_id=user_id)
 
 
 class ErasureRequests(BlockingGroup):
@@ -1230,6 +1284,11 @@ class Verbs(BlockingLifecycle):
     def me(self) -> Me:
         """What end users see and do about themselves."""
         return Me(self._portal, self._fabric.me)
+
+    @property
+    def people(self) -> People:
+        """What is held about a person, for a privacy officer."""
+        return People(self._portal, self._fabric.people)
 
     @property
     def erasure_requests(self) -> ErasureRequests:

@@ -56,6 +56,7 @@ ROUTES = """
     GET    /consents
     POST   /consents
     GET    /consents/reach
+    GET    /consents/terms
     POST   /consents/{consent_id}/revoke
     GET    /contradictions
     GET    /contradictions/{contradiction_id}
@@ -100,6 +101,10 @@ ROUTES = """
     POST   /memories/{memory_id}/retract
     POST   /memories/{memory_id}/undo
     POST   /sessions/{session_id}/end
+    GET    /people/export
+    GET    /people/held
+    GET    /people/memories
+    GET    /people/reads
     GET    /profiles
     GET    /memories/{memory_id}/trail
     GET    /metrics

@@ -207,5 +207,14 @@ CALLS: dict[str, Call] = {
         {"name": "Anna Lindqvist"},
         {"name": [*QUERIES, "x"], "erasure_id": [*NAMES, "era_0"], "limit": COUNTS, "after": [*NAMES, "nsr_0"]},
     ),
+    **{
+        f"people.{name}": Call("officer", {"subject": "customer:nobody"}, {"subject": CEIDS, "user_id": NAMES, **paged})
+        for name, paged in {
+            "get": {},
+            "memories": {"limit": COUNTS, "after": [*NAMES, "pm_0"]},
+            "reads": {"limit": COUNTS, "after": NAMES},
+            "export": {},
+        }.items()
+    },
     **GROUPS,
 }

@@ -74,6 +74,7 @@ GROUPS: dict[str, Call] = {
         {"consent_id": "{consent}"},
         {"consent_id": [*IDS, "{their_consent}", "cns_0"], "evidence_refs": REFS},
     ),
+    "consent.terms": Call("auditor", {}, {}),
     "consent.reach": Call(
         "auditor",
         {"consent_id": "{consent}"},

@@ -182,6 +182,11 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "me.revoke": ({SUBJECT}, lambda f, a: f.me.revoke(a, "cns_none")),
     "me.export": ({SUBJECT}, lambda f, a: f.me.export(a)),
     "me.forget_everything": ({SUBJECT}, lambda f, a: f.me.forget_everything(a)),
+    **{
+        f"people.{name}": ({OFFICER}, lambda f, a, name=name: getattr(f.people, name)(a, user_id="cust_1"))
+        for name in ("get", "memories", "reads", "export")
+    },
+    "consent.terms": ({OFFICER, AUDITOR}, lambda f, a: f.consent.terms(a)),
     "erasure_requests.list": ({OFFICER, AUDITOR}, lambda f, a: f.erasure_requests.list(a)),
     "erasure_requests.release": ({OFFICER}, lambda f, a: f.erasure_requests.release(a, "erq_none")),
     "erasure_requests.refuse": ({OFFICER}, lambda f, a: f.erasure_requests.refuse(a, "erq_none")),
@@ -216,6 +221,7 @@ PERSONS_ALONE = {
     "erasure_requests.release",
     "erasure_requests.refuse",
     "search_texts",
+    *(f"people.{name}" for name in ("get", "memories", "reads", "export")),
     "packs.register",
     "packs.activate",
     "packs.retire",

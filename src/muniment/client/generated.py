@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     )
     from muniment.model.chain import Head, Sealed, Verification
     from muniment.model.compiled import CompiledMemory
-    from muniment.model.consent import Consent, ConsentReach, Sweep
+    from muniment.model.consent import Consent, ConsentReach, ConsentTerms, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-    from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
+    from muniment.model.erasure import Erasure, FactErasure, NameSearch, PersonHeld, PersonRead, SharedCaptures
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
@@ -126,6 +126,7 @@ _SUBJECT_NAME: Result[SubjectName] = Result("muniment.model.teamwork.SubjectName
 _CONSENT: Result[Consent] = Result("muniment.model.consent.Consent")
 _CONSENT_REACH_LIST: Result[list[ConsentReach]] = Result("muniment.model.consent.ConsentReach", many=True)
 _SWEEP: Result[Sweep] = Result("muniment.model.consent.Sweep")
+_CONSENT_TERMS: Result[ConsentTerms] = Result("muniment.model.consent.ConsentTerms")
 _MY_MEMORY: Result[MyMemory] = Result("muniment.model.subject.MyMemory")
 _MY_MEMORY_DETAILS: Result[MyMemoryDetails] = Result("muniment.model.subject.MyMemoryDetails")
 _MY_PROPOSAL_LIST: Result[list[MyProposal]] = Result("muniment.model.subject.MyProposal", many=True)
@@ -143,6 +144,8 @@ _SUBMISSION_OR_REFUSAL: Result[Submission | Refusal] = Result(
 _MY_CONSENT_REQUEST: Result[MyConsentRequest] = Result("muniment.model.subject.MyConsentRequest")
 _MY_EXPORT: Result[MyExport] = Result("muniment.model.subject.MyExport")
 _ERASURE_REQUEST: Result[ErasureRequest] = Result("muniment.model.subject.ErasureRequest")
+_PERSON_HELD: Result[PersonHeld] = Result("muniment.model.erasure.PersonHeld")
+_PERSON_READ: Result[PersonRead] = Result("muniment.model.erasure.PersonRead")
 _ONE_TIME_CODE: Result[OneTimeCode] = Result("muniment.model.subject.OneTimeCode")
 _CONTRADICTION: Result[Contradiction] = Result("muniment.model.contradiction.Contradiction")
 _CONTRADICTION_DETAILS: Result[ContradictionDetails] = Result("muniment.model.contradiction.ContradictionDetails")
@@ -701,6 +704,10 @@ class AsyncConsentsClient(ClientGroup):
         """
         return await self._list(asker, "/v1/consents", _CONSENT, limit=limit, after=after, subject=subject)
 
+    async def terms(self, asker: Asker) -> ConsentTerms:
+        """Show what a consent can say: the purposes and labels of the pack in force, and the bases recorded so far."""
+        return await self._get(asker, "/v1/consents/terms", _CONSENT_TERMS)
+
 
 class AsyncMeClient(ClientGroup):
     """What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen."""
@@ -892,6 +899,57 @@ class AsyncMeClient(ClientGroup):
         Raises `Conflict` while an earlier request waits.
         """
         return await self._send(asker, "/v1/me/erasure", _ERASURE_REQUEST, slow=True)
+
+
+class AsyncPeopleClient(ClientGroup):
+    """What is held about a person, to answer their requests for access and to prepare an erasure."""
+
+    async def get(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> PersonHeld:
+        """Count what is held about a person, and what an erasure of them would remove now; nothing is erased."""
+        return await self._get(asker, "/v1/people/held", _PERSON_HELD, {"subject": subject, "user_id": user_id})
+
+    async def memories(
+        self,
+        asker: Asker,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> list[MyMemory]:
+        """List the memories that are held about a person, the latest first, as they would see them: ended ones too.
+
+        What is sealed under the key of somebody else has no text. `after` is the id of the last memory of the previous
+        page. Raises `NotFound`.
+        """
+        return await self._list(
+            asker, "/v1/people/memories", _MY_MEMORY, limit=limit, after=after, subject=subject, user_id=user_id
+        )
+
+    async def reads(
+        self,
+        asker: Asker,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> list[PersonRead]:
+        """List who read what about a person, the latest first: the recalls of their own runs, and those of others.
+
+        Those of others are searched among the latest 5,000 recalls of the tenant. Ids and times, no text and no
+        question.
+        """
+        return await self._list(
+            asker, "/v1/people/reads", _PERSON_READ, limit=limit, after=after, subject=subject, user_id=user_id
+        )
+
+    async def export(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> MyExport:
+        """Return everything that is held about a person, to answer their request for access; the export is an event.
+
+        It is what `me.export` would give them: nothing that is sealed under the key of anybody else.
+        """
+        return await self._get(asker, "/v1/people/export", _MY_EXPORT, {"subject": subject, "user_id": user_id})
 
 
 class AsyncErasureRequestsClient(ClientGroup):
@@ -1384,6 +1442,11 @@ class AsyncClient(ClientLifecycle):
     def me(self) -> AsyncMeClient:
         """What end users see and do about themselves."""
         return AsyncMeClient(self._connection)
+
+    @property
+    def people(self) -> AsyncPeopleClient:
+        """What is held about a person, for a privacy officer."""
+        return AsyncPeopleClient(self._connection)
 
     @property
     def erasure_requests(self) -> AsyncErasureRequestsClient:

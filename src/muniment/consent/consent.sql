@@ -64,3 +64,9 @@ ORDER BY g.root_id
 -- name: swept
 INSERT INTO consent_sweeps (tenant_id, root_id, seq, swept_at, txid, memories)
 VALUES (:tenant_id, :root_id, :seq, :at, :txid, :memories) ON CONFLICT DO NOTHING
+
+-- name: bases
+-- The bases of the latest records.
+SELECT DISTINCT late.basis FROM (
+  SELECT c.basis FROM consents c WHERE c.tenant_id = :tenant_id ORDER BY c.consent_id DESC LIMIT :most) late
+ORDER BY late.basis

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import get_args
 
 from muniment.model.consent import Consent, State
 from muniment.model.fields import WriteClass
@@ -48,3 +49,9 @@ def covering(
         and label in consent.data_classifications_allowed
     ]
     return max(allowing, key=lambda consent: consent.seq, default=None)
+
+
+def purposes_of(pack: Pack) -> frozenset[str]:
+    """Return the purposes that the pack's classes name, with `*` where one of them takes any."""
+    classes: tuple[WriteClass, ...] = get_args(WriteClass)
+    return frozenset(one for write_class in classes for one in pack.policy_for(write_class).consent_purposes)

@@ -25,6 +25,8 @@ from muniment.pack import Pack
 REACHED = 100
 # Chains read of one subject.
 CHAINS = 100
+# Records that bases are taken from.
+_LATEST = 500
 
 
 def check(terms: ConsentInput, pack: Pack, now: datetime) -> None:
@@ -214,3 +216,8 @@ async def _insert(tx: Transaction, terms: Consent | ConsentInput, **values: obje
         await tx.do("consent.insert", seq=tick.seq, at=tick.at, **lists, **same, **values)
     except psycopg.errors.UniqueViolation as error:
         raise ConsentChanged("was superseded or revoked before", field="supersedes") from error
+
+
+async def bases(tx: Transaction) -> list[str]:
+    """Return the bases of the latest records, by name."""
+    return [row["basis"] for row in await tx.rows("consent.bases", most=_LATEST)]

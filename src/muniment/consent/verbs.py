@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from muniment.consent import rules as policy
 from muniment.consent import store as consent
 from muniment.consent import tombstones
 from muniment.context import FabricContext
 from muniment.errors import InvalidInput
-from muniment.model.consent import Consent, ConsentInput, ConsentReach, Sweep
+from muniment.model.consent import Consent, ConsentInput, ConsentReach, ConsentTerms, Sweep
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, EvidenceRefs, Name
 from muniment.model.inputs import Listing, PageSize, VerbInput
@@ -101,3 +102,18 @@ async def list_consents(context: FabricContext, reader: Principal, request: List
     names = await context.spellings(reader, request.subject)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await consent.listed(tx, context.vault, names, request.limit, request.after)
+
+
+@verb("consent.terms", right="read_consent", http="GET /consents/terms")
+async def terms(context: FabricContext, reader: Principal) -> ConsentTerms:
+    """Show what a consent can say: the purposes and labels of the pack in force, and the bases recorded so far."""
+    pack = await context.pack_for(reader)
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        bases = await consent.bases(tx)
+    purposes = policy.purposes_of(pack)
+    return ConsentTerms(
+        purposes=tuple(sorted(purposes - {"*"})),
+        any_purpose="*" in purposes,
+        labels=tuple(sorted(pack.sensitive_labels)),
+        bases=tuple(bases),
+    )

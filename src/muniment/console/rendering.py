@@ -37,6 +37,7 @@ MENU: tuple[tuple[str, str, Right], ...] = (
     ("captures", "Captures", "read_captures"),
     ("memory", "Memory", "read_memory"),
     ("why", "Why visible", "read_memory"),
+    ("people", "People", "erase"),
     ("consent", "Consent", "read_consent"),
     ("erasures", "Erasure", "read_erasures"),
     ("audit", "Audit", "audit"),

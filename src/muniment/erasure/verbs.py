@@ -1,17 +1,27 @@
-"""The verbs of erasure: erase a person or one fact, receipts, search for a name, requests of end users (SUB-3)."""
+"""The verbs of erasure: what is held about a person, erasing them or one fact, receipts, searches, requests (SUB-3)."""
 
 from typing import Annotated
 
 from pydantic import Field, Strict
 
 from muniment.context import FabricContext
-from muniment.erasure import facts, name_search, requests
+from muniment.erasure import facts, name_search, people, requests
 from muniment.erasure import store as erasure
 from muniment.model.context import Principal
-from muniment.model.erasure import Erasure, ErasureInput, FactErasure, FactErasureInput, NameSearch, NameSearchInput
+from muniment.model.erasure import (
+    Erasure,
+    ErasureInput,
+    FactErasure,
+    FactErasureInput,
+    NameSearch,
+    NameSearchInput,
+    PersonHeld,
+    PersonRead,
+)
 from muniment.model.fields import Name
 from muniment.model.inputs import Listing, VerbInput
-from muniment.model.subject import ErasureRequest
+from muniment.model.subject import ErasureRequest, MyExport, MyMemory
+from muniment.subject.export import export_of, record_export
 from muniment.subject.person import Person, person_of
 from muniment.verbs.declaration import verb
 
@@ -76,6 +86,61 @@ async def search_texts(context: FabricContext, officer: Principal, request: Name
     officer removes a memory with `retract(..., reason="erased")`.
     """
     return await name_search.search(context, officer, request)
+
+
+# ---- what is held about a person ----
+
+
+class WhichPerson(ErasureInput):
+    """Whom it is about: a subject by its CEID, an end user by id, or both where they are the same person."""
+
+
+@verb("people.get", right="erase", effect="read", http="GET /people/held")
+async def get_person(context: FabricContext, officer: Principal, request: WhichPerson) -> PersonHeld:
+    """Count what is held about a person, and what an erasure of them would remove now; nothing is erased."""
+    person = await people.whom(context, officer, request)
+    async with context.read_only(officer.tenant_id) as tx:
+        return await people.held(tx, context.vault, person)
+
+
+class PersonPage(WhichPerson, Listing):
+    """Whom it is about, and which page."""
+
+
+@verb("people.memories", right="erase", effect="read", http="GET /people/memories", page_key="memory_id")
+async def person_memories(context: FabricContext, officer: Principal, request: PersonPage) -> list[MyMemory]:
+    """List the memories that are held about a person, the latest first, as they would see them: ended ones too.
+
+    What is sealed under the key of somebody else has no text. `after` is the id of the last memory of the previous
+    page. Raises `NotFound`.
+    """
+    person = await people.whom(context, officer, request)
+    async with people.reading(context, officer, person) as theirs:
+        return await theirs.memories(request.limit, request.after)
+
+
+@verb("people.reads", right="erase", effect="read", http="GET /people/reads", page_key="recall_id")
+async def person_reads(context: FabricContext, officer: Principal, request: PersonPage) -> list[PersonRead]:
+    """List who read what about a person, the latest first: the recalls of their own runs, and those of others.
+
+    Those of others are searched among the latest 5,000 recalls of the tenant. Ids and times, no text and no question.
+    """
+    person = await people.whom(context, officer, request)
+    async with context.read_only(officer.tenant_id) as tx:
+        return await people.reads(tx, context.vault, person, request.limit, request.after)
+
+
+@verb("people.export", right="erase", effect="read", http="GET /people/export", slow=True)
+async def export_person(context: FabricContext, officer: Principal, request: WhichPerson) -> MyExport:
+    """Return everything that is held about a person, to answer their request for access; the export is an event.
+
+    It is what `me.export` would give them: nothing that is sealed under the key of anybody else.
+    """
+    person = await people.whom(context, officer, request)
+    async with people.reading(context, officer, person) as theirs:
+        whole = await export_of(theirs, officer.tenant_id, person.user_id or person.subject or "")
+    await record_export(context, officer, whole)
+    return whole
 
 
 # ---- requests of end users ----

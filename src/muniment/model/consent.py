@@ -75,6 +75,15 @@ class ConsentReach(Artifact):
     hidden: int = Field(default=0, description="also live, but hidden already: it does not cover them now")
 
 
+class ConsentTerms(Artifact):
+    """What a consent can say: the purposes and the sensitive labels of the pack in force, and bases in use."""
+
+    purposes: tuple[str, ...] = Field(default=(), description="those that a class names")
+    any_purpose: bool = Field(description="some class is covered under any purpose")
+    labels: tuple[str, ...] = ()
+    bases: tuple[str, ...] = Field(default=(), description="of the latest records of the ledger")
+
+
 class Sweep(Artifact):
     """The result of a sweep: what was removed because its consent ended."""
 

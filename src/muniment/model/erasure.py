@@ -1,11 +1,21 @@
-"""Erasure: the request, the receipt, what erasing one fact takes with it (ERA-8), and the search for a name (ERA-5)."""
+"""Erasure: the request, the receipt, what is held about a person, what one fact takes along, the search for a name."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from muniment.model.fields import Artifact, Ceid, Name, OpenName, WriteClass, clean_text, field_error
+from muniment.model.fields import (
+    Artifact,
+    CaptureKind,
+    Ceid,
+    Name,
+    OpenName,
+    Source,
+    WriteClass,
+    clean_text,
+    field_error,
+)
 
 
 class ErasureInput(Artifact):
@@ -47,6 +57,51 @@ class Erasure(Artifact):
     rows: dict[str, int] = Field(
         default_factory=dict, description="how many other rows were blanked or removed, by kind"
     )
+
+
+class CapturesHeld(Artifact):
+    """The captures of a person of one kind, by the kind of who wrote them down; none where they are archived."""
+
+    kind: CaptureKind | None = None
+    source: Source | None = None
+    captures: int
+    kept: int = Field(description="those whose content is still there; an archive is not counted")
+
+
+class MemoriesHeld(Artifact):
+    """The memories of a person by what became of them."""
+
+    live: int = 0
+    ended: int = Field(default=0, description="retracted or over, with their text still there")
+    removed: int = Field(default=0, description="tombstones, without text")
+
+
+class PersonHeld(Artifact):
+    """How much is held about a person, and what an erasure of them would remove. Ids and numbers, no content."""
+
+    subject: str | None = None
+    user_id: str | None = None
+    aliases: tuple[str, ...] = Field(default=(), description="the same subject under its other namespaces")
+    memories: MemoriesHeld = MemoriesHeld()
+    captures: tuple[CapturesHeld, ...] = ()
+    waiting: int = Field(default=0, description="facts that wait for a decision")
+    consents: int = Field(default=0, description="consents that nothing revoked or replaced")
+    erased_at: datetime | None = Field(default=None, description="the last erasure that reached them")
+    would_erase: int = Field(default=0, description="the memories that an erasure now would make tombstones")
+    would_remove: dict[str, int] = Field(
+        default_factory=dict, description="how many other rows it would blank or remove, by kind, as on its receipt"
+    )
+
+
+class PersonRead(Artifact):
+    """A recall that was for a person, or that returned something about them to somebody else."""
+
+    recall_id: str
+    at: datetime
+    agent_id: str
+    run_id: str
+    own_run: bool = Field(description="it was a run for the person")
+    memory_ids: tuple[str, ...] = Field(default=(), description="what it returned about them")
 
 
 # What becomes of a capture on which other facts rest too.

@@ -57,6 +57,11 @@ GROUPS: Mapping[str, Group] = {
         "What end users see and do about themselves.",
         "What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen.",
     ),
+    "people": Group(
+        "People",
+        "What is held about a person, for a privacy officer.",
+        "What is held about a person, to answer their requests for access and to prepare an erasure.",
+    ),
     "erasure_requests": Group(
         "ErasureRequests",
         "Requests of end users to be erased.",

@@ -161,7 +161,20 @@ async def new(visitor: Officer, subject: str | None = None, renews: str | None =
             "basis": earlier.basis,
             "supersedes": earlier.consent_id,
         }
-    return page("grant.html", visitor, typed=typed, earlier=earlier, wrong_field=None)
+    return await _form_page(visitor, typed, earlier)
+
+
+async def _form_page(
+    visitor: Visitor,
+    typed: dict[str, str],
+    earlier: Consent | None,
+    *,
+    problem: str | None = None,
+    wrong_field: str | None = None,
+) -> Response:
+    terms = await visitor.fabric.consent.terms(visitor.principal)
+    context: dict[str, Any] = {"typed": typed, "earlier": earlier, "terms": terms, "wrong_field": wrong_field}
+    return page("grant.html", visitor, problem=problem, **context)
 
 
 @router.post("/consent")
@@ -184,7 +197,7 @@ async def grant(request: Request, visitor: Officer) -> Response:
         typed = raw_fields(form, *FIELDS)
         earlier = await _find(visitor, typed["subject"], typed["supersedes"]) if typed["supersedes"] else None
         wrong = _FORM_FIELDS.get(error.field or "", error.field)
-        return page("grant.html", visitor, problem=error_text(error), typed=typed, earlier=earlier, wrong_field=wrong)
+        return await _form_page(visitor, typed, earlier, problem=error_text(error), wrong_field=wrong)
     notice = "Consent renewed" if made.supersedes else "Consent recorded"
     return redirect(visitor, "consent", notice, subject=made.subject, anchor=made.consent_id)
 

@@ -45,6 +45,10 @@ async def _erasures_page(
     consents: int | None = None
     if confirming and target["subject"] and visitor.may("read_consent"):
         consents = len(await visitor.fabric.consent.list(visitor.principal, subject=target["subject"], limit=1000))
+    held = None
+    if confirming:
+        person = {name: value or None for name, value in target.items()}
+        held = await visitor.fabric.people.get(visitor.principal, **person)
     context = {"mistyped": None} | context
     return page(
         "erasures.html",
@@ -56,6 +60,7 @@ async def _erasures_page(
         confirming=confirming,
         to_type=target["subject"] or target["user_id"],
         consents=consents,
+        held=held,
         **context,
     )
 
