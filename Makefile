@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 READY  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt
 
-.PHONY: run test test-browser test-faults soak check format docs generate reference rule screenshots bench clean
+.PHONY: run test test-browser test-faults soak check format docs generate reference rule screenshots operator bench clean
 
 run: $(READY)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
@@ -56,6 +56,9 @@ rule: $(STAMP)           ## one rule of the specification, its code and its test
 
 screenshots: $(STAMP)    ## every page of the console over the demo, in build/screenshots; takes Chromium
 	@$(BIN)/python -m tests.console.screenshots
+
+operator: $(STAMP)       ## somebody decides 300 mixed proposals by keyboard in the browser, timed; takes Chromium
+	@$(BIN)/python -m tests.console.operator_300
 
 bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench
