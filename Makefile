@@ -50,6 +50,7 @@ generate: $(STAMP)       ## the Python APIs, from the declarations of the verbs
 reference: $(STAMP)      ## the pages of the reference that are drawn from the code
 	@$(BIN)/python docs/site/reference.py
 	@$(BIN)/python docs/site/rules.py
+	@$(BIN)/python docs/site/components.py
 
 rule: $(STAMP)           ## one rule of the specification, its code and its tests: make rule ID=REV-4; RUN=1 runs the tests
 	@$(BIN)/python docs/site/rules.py $(or $(ID),$(error give a rule, such as: make rule ID=REV-4)) $(if $(RUN),--run)

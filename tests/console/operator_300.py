@@ -38,14 +38,14 @@ def seed(local: Fabric, people: People, count: int) -> None:
             proposed(local, run, entity=entity, predicate="eats", value=f"rye {n}", confidence=sure)
 
 
-def keys_for(page: Page) -> tuple[str, ...]:
+def keys_for(page: Page) -> list[str]:
     """The keys of one decision, as an operator who looks at the banner chooses them."""
     dangers = page.locator("[data-banner] [data-danger]").evaluate_all("(all) => all.map((one) => one.dataset.danger)")
     if "addresses_model" in dangers:
-        return ("r", "3")
+        return ["r", "3"]
     if "low_confidence" in dangers:
-        return ("l",)
-    return ("a",)
+        return ["l"]
+    return ["a"]
 
 
 def decide_all(window: Window, count: int) -> tuple[list[int], list[float], Counter[str]]:
