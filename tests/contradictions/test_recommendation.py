@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muniment import Fabric
+from muniment import Fabric, Submission
 from muniment.testing import People
 from tests.stories import KEY, promoted, proposed
 
@@ -43,6 +43,7 @@ def test_the_fresher_and_the_surer_side_is_recommended(
 def test_what_a_person_corrected_outweighs_what_is_fresher(fabric: Fabric, people: People, clock: Any) -> None:
     memory_id = promoted(fabric, people, "phone")
     correction = fabric.correct(people.author, memory_id=memory_id, value="post")
+    assert isinstance(correction, Submission)
     fabric.queue.approve(people.reviewer, correction.proposal_id)
     clock.advance(hours=5)
     item = proposed(fabric, people.run(), **KEY, value="email")

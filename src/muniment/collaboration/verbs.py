@@ -81,8 +81,8 @@ async def overview(context: FabricContext, reader: Principal, request: Overview)
         midnight = tx.now.replace(hour=0, minute=0, second=0, microsecond=0)
         return QueueOverview(
             counts=counts,
-            matching=await review.matching(tx, filters) if narrowed else counts.open,
-            groups=tuple(await review.groups(tx, request.group, filters)) if request.group is not None else (),
+            matching=await team_store.matching(tx, filters) if narrowed else counts.open,
+            groups=tuple(await team_store.groups(tx, request.group, filters)) if request.group is not None else (),
             progress=await team_store.progress(tx, reader.id, midnight),
             views=tuple(await team_store.views(tx, reader.id)),
         )

@@ -22,7 +22,7 @@ from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
 from muniment.model.proposal import FINAL, Action, Proposal
-from muniment.model.review_views import GroupOfProposals, Presence, QueueCounts, QueueGroup
+from muniment.model.review_views import Presence, QueueCounts
 from muniment.model.work import Breaker
 from muniment.pack import Pack
 
@@ -31,9 +31,6 @@ Cause = Literal["contradiction", "budget", "pack"]
 
 # The filters of the queue that need the candidate or the verdicts of a proposal.
 _OF_OTHER_TABLES = ("tier", "reason", "entity", "assignee", "status", "author", "mentioned")
-
-# Groups of the queue that are shown.
-GROUPS_SHOWN = 100
 
 # Other proposals of its item that a proposal names.
 SHOWN = 20
@@ -181,20 +178,6 @@ async def page(tx: Transaction, filters: Mapping[str, Any], *, after: str | None
     else:
         rows = await tx.rows("review.list", **values, closed=closed)
     return [row["proposal_id"] for row in rows]
-
-
-async def matching(tx: Transaction, filters: Mapping[str, Any]) -> int:
-    """Return how many open proposals match the filters of `queue.list`."""
-    values = {name: value for name, value in filters.items() if name not in ("closed", "order")}
-    row = await tx.row("review.matching", **values)
-    return row["count"] if row is not None else 0
-
-
-async def groups(tx: Transaction, by: QueueGroup, filters: Mapping[str, Any]) -> list[GroupOfProposals]:
-    """Return the largest groups of the open proposals that match the filters."""
-    values = {name: value for name, value in filters.items() if name not in ("closed", "order")}
-    rows = await tx.rows("review.groups", **values, by=by, count=GROUPS_SHOWN)
-    return [GroupOfProposals.model_validate(dict(row)) for row in rows]
 
 
 async def counts(tx: Transaction, asker: str) -> QueueCounts:

@@ -10,8 +10,11 @@ from muniment.database.sealing import Vault
 from muniment.database.storage import Transaction
 from muniment.errors import NotFound, SealBroken
 from muniment.model.proposal import Proposal
+from muniment.model.review_views import GroupOfProposals, QueueGroup
 from muniment.model.teamwork import DayProgress, PersonsDay, SavedView, ViewFilters
 
+# Groups of the queue that are shown.
+GROUPS_SHOWN = 100
 # Views that one person may save.
 MOST_VIEWS = 30
 _PLACE = "subjects.display_name"
@@ -93,3 +96,20 @@ async def to_look_at(tx: Transaction, principal: str, since: datetime, share: fl
     """Return a proposal that somebody else decided and nobody looked at again, of a share drawn by its id."""
     row = await tx.row("review.to_look_at", principal=principal, since=since, share=int(share * 1000))
     return row["proposal_id"] if row is not None else None
+
+
+# ---- how many match, and groups ----
+
+
+async def matching(tx: Transaction, filters: Mapping[str, Any]) -> int:
+    """Return how many open proposals match the filters of `queue.list`."""
+    values = {name: value for name, value in filters.items() if name not in ("closed", "order")}
+    row = await tx.row("review.matching", **values)
+    return row["count"] if row is not None else 0
+
+
+async def groups(tx: Transaction, by: QueueGroup, filters: Mapping[str, Any]) -> list[GroupOfProposals]:
+    """Return the largest groups of the open proposals that match the filters."""
+    values = {name: value for name, value in filters.items() if name not in ("closed", "order")}
+    rows = await tx.rows("review.groups", **values, by=by, count=GROUPS_SHOWN)
+    return [GroupOfProposals.model_validate(dict(row)) for row in rows]

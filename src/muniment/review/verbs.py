@@ -83,7 +83,7 @@ async def groups(context: FabricContext, reader: Principal, request: GroupPropos
     """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
     filters = await filters_of(context, reader, request)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        return await review.groups(tx, request.by, filters)
+        return await team_store.groups(tx, request.by, filters)
 
 
 class SearchQueue(VerbInput):
@@ -116,7 +116,7 @@ async def matching(context: FabricContext, reader: Principal, request: CountMatc
     """Count the open proposals that match the filters of `queue.list`."""
     filters = await filters_of(context, reader, request)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        return await review.matching(tx, filters)
+        return await team_store.matching(tx, filters)
 
 
 @verb("queue.counts", right="read_queue", http="GET /queue/counts")
