@@ -43,6 +43,7 @@ MENU: tuple[tuple[str, str, Right], ...] = (
     ("audit", "Audit", "audit"),
     ("metrics", "Metrics", "metrics"),
     ("packs", "Packs", "read_packs"),
+    ("admin", "Administration", "keys"),
     ("me", "My memory", "me"),
 )
 

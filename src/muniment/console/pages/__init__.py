@@ -1,7 +1,9 @@
 """The pages, one module for each section of the menu."""
 
 from muniment.console.pages import (
+    administration,
     audit,
+    backfills,
     captures,
     consent,
     contradictions,
@@ -36,6 +38,8 @@ PAGES = (
     erasures,
     audit,
     metrics,
+    backfills,
     packs,
+    administration,
     me,
 )
