@@ -1,13 +1,13 @@
 """Figures: the metrics of a tenant as charts, each with its data as a table."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from typing import Any
 
 from markupsafe import Markup
 
-from muniment.console import charts
+from muniment.console import advice, charts
 from muniment.console.charts import Bars, Interval, Point
 from muniment.console.rendering import duration, label, number, percent
 from muniment.model.metrics import CalibrationCurve, Metrics, Spread
@@ -19,7 +19,7 @@ MOST_ROWS = 12
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its title, legend and table; `empty` is shown where there is no data."""
+    """A chart with its title, legend and table; `empty` is shown where there is no data, `advice` says what to do."""
 
     name: str
     title: str
@@ -29,6 +29,7 @@ class Figure:
     heads: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     note: str = ""
+    advice: str = ""
 
 
 # A bar chart's row: its name, a value for each series, and the cells of the table after the name.
@@ -37,10 +38,23 @@ Row = tuple[str, Sequence[float | None], Sequence[str]]
 
 def figures(found: Metrics, floor: float | None) -> list[Figure]:
     """The charts of a period, in the order of the page; auto-promotion stops below `floor`."""
-    first = (throughput, queue_age, contradictions, adoption)
+    first = (overdue, throughput, queue_age, contradictions, adoption)
     others = (personal_data, budgets, stored, hits, tokens, promotions, refusals)
     shown = [*(make(found) for make in first), accuracy(found, floor), *(make(found) for make in others)]
-    return shown + [calibration(curve) for curve in found.calibrations[:MOST_ROWS]]
+    said = {
+        "overdue": advice.overdue(found),
+        "accuracy": advice.accuracy(found, floor),
+        "refusals": advice.refusals(found),
+        "tokens": advice.tokens(found),
+    }
+    told = [replace(one, advice=said.get(one.name, "")) for one in shown]
+    return told + [replace(calibration(one), advice=advice.calibration(one)) for one in found.calibrations[:MOST_ROWS]]
+
+
+def overdue(found: Metrics) -> Figure:
+    """What is overdue, by whom it is assigned to (MET-7)."""
+    counts = [(one.owner or "nobody", one.past_due) for one in found.queue.by_owner]
+    return _counts("overdue", "Overdue by owner", counts, "Nothing is overdue.", "Assigned to")
 
 
 def throughput(found: Metrics) -> Figure:

@@ -25,6 +25,7 @@ from muniment.model.metrics import (
     Metrics,
     ModelCalls,
     OperatorDay,
+    OwnerQueue,
     PromotionTally,
     QueueMetrics,
     RecallMetrics,
@@ -55,8 +56,8 @@ _STATEMENTS = (
         "promotions",
         "retractions",
     ),
-    *("recalled", "erasures", "told", "golden", "resolved", "unresolved", "kept", "queued", "audits", "breakers"),
-    *("stored", "answers", "calibrations", "corrections"),
+    *("recalled", "erasures", "told", "golden", "resolved", "unresolved", "kept", "queued", "owned", "audits"),
+    *("breakers", "stored", "answers", "calibrations", "corrections"),
 )
 
 
@@ -141,6 +142,7 @@ def _queue(found: Rows) -> QueueMetrics:
         waiting=_spread(total),
         past_due=total["past_due"] if total is not None else 0,
         by_class=tuple(_class_queue(name, decided, waiting) for name in sorted({*decided, *waiting})),
+        by_owner=tuple(OwnerQueue(**row) for row in found["metrics.owned"]),
     )
 
 

@@ -254,6 +254,16 @@ WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND (
     AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw') LIMIT 1) IS NULL
 GROUP BY GROUPING SETS ((p.class), ()) ORDER BY p.class NULLS FIRST
 
+-- name: owned
+-- Those of them that were overdue, by whom they are assigned to now; the busiest first, and in the first place those of nobody.
+SELECT found.owner, count(*) AS past_due FROM (
+  SELECT {assignee_of p} AS owner FROM proposals p
+  WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND p.due_at < :until AND (
+    SELECT v.at FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.seq <= :last_seq
+      AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw') LIMIT 1) IS NULL
+  OFFSET 0) found
+GROUP BY found.owner ORDER BY found.owner IS NOT NULL, past_due DESC, found.owner LIMIT 200
+
 -- name: audits
 -- Samples of what policy promoted alone: those that a person confirmed or refuted in the window, and those still
 -- waiting at its end. A sample whose memory was retracted as wrong by then counts as refuted at that time, whatever the

@@ -195,6 +195,13 @@ class ClassQueue(Artifact):
     past_due: int = 0
 
 
+class OwnerQueue(Artifact):
+    """How many proposals of a person are overdue; of nobody where none is assigned."""
+
+    owner: str | None = None
+    past_due: int
+
+
 class QueueMetrics(Artifact):
     """The review queue (MET-7): decided in the window, in time or not, and what waited at its end."""
 
@@ -205,6 +212,7 @@ class QueueMetrics(Artifact):
     waiting: Spread = Spread()
     past_due: int = 0
     by_class: tuple[ClassQueue, ...] = ()
+    by_owner: tuple[OwnerQueue, ...] = Field(default=(), description="what is overdue, by whom it is assigned to")
 
     @computed_field
     @property
