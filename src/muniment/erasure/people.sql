@@ -1,16 +1,25 @@
 -- What is held about a person: how much, who read it, and what an erasure of them would remove. Ids and numbers, no content.
+-- `ARRAY[holder, ...] && names` is the condition `concerned` as the indexes of a person have it.
 
 -- name: memories
 -- How many memories there are of the person that an erasure reaches, by what became of them.
 WITH e AS MATERIALIZED (SELECT :names::text[] AS names, '{}'::text[] AS facts, '{}'::text[] AS captures),
-named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names))
+named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names)),
+theirs AS MATERIALIZED (
+  SELECT m.memory_id FROM memories m WHERE m.tenant_id = :tenant_id AND ARRAY[m.holder, m.subject, m.entity, '@' || m.user_id] && :names::text[]
+  UNION
+  SELECT m.memory_id FROM named n
+  JOIN candidates c ON c.tenant_id = :tenant_id AND c.capture_id = n.capture_id
+  JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
+  JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
+  CROSS JOIN e
+  WHERE {covered_fact m})
 SELECT count(*) FILTER (WHERE f.tomb_seq IS NULL AND f.dead_seq IS NULL AND m.expires_at > :now) AS live,
   count(*) FILTER (WHERE f.tomb_seq IS NULL AND (f.dead_seq IS NOT NULL OR m.expires_at <= :now)) AS ended,
   count(*) FILTER (WHERE f.tomb_seq IS NOT NULL) AS removed
-FROM memories m
-CROSS JOIN e
-JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
-WHERE m.tenant_id = :tenant_id AND ({concerned m} OR m.capture_id IN (SELECT capture_id FROM named)) AND {covered_fact m}
+FROM theirs t
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = t.memory_id
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = t.memory_id
 
 -- name: captures
 -- The captures of the person by kind and by who wrote them down, archived ones too; `kept` still have their content.
@@ -19,8 +28,12 @@ named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenan
 SELECT found.kind, found.source, count(*) AS captures, count(*) FILTER (WHERE found.archived) AS archived,
   count(*) FILTER (WHERE found.kept) AS kept
 FROM (
-  SELECT c.kind, c.source, false AS archived, c.content <> '' AS kept FROM captures c CROSS JOIN e
-  WHERE c.tenant_id = :tenant_id AND ({concerned c} OR c.capture_id IN (SELECT capture_id FROM named)) AND {covered_capture c}
+  SELECT c.kind, c.source, false AS archived, c.content <> '' AS kept FROM captures c
+  WHERE c.tenant_id = :tenant_id AND ARRAY[c.holder, c.subject, c.entity, '@' || c.user_id] && :names::text[]
+  UNION ALL
+  SELECT c.kind, c.source, false AS archived, c.content <> '' AS kept FROM captures c
+  WHERE c.tenant_id = :tenant_id AND c.capture_id = ANY (ARRAY(SELECT capture_id FROM named))
+    AND (ARRAY[c.holder, c.subject, c.entity, '@' || c.user_id] && :names::text[]) IS NOT TRUE
   UNION ALL
   SELECT 'archived', 'archived', true, false FROM archived_captures c CROSS JOIN e
   WHERE c.tenant_id = :tenant_id AND ({concerned c} OR c.capture_id IN (SELECT capture_id FROM named)) AND {covered_capture c}
@@ -32,8 +45,10 @@ GROUP BY found.kind, found.source ORDER BY found.kind, found.source
 WITH e AS MATERIALIZED (SELECT :names::text[] AS names, '{}'::text[] AS facts, '{}'::text[] AS captures),
 named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names)),
 theirs AS MATERIALIZED (
-  SELECT c.candidate_id, c.content <> '' AS kept FROM candidates c CROSS JOIN e
-  WHERE c.tenant_id = :tenant_id AND ({concerned c} OR c.capture_id IN (SELECT capture_id FROM named)) AND {covered_fact c}),
+  SELECT c.candidate_id, c.content <> '' AS kept FROM candidates c WHERE c.tenant_id = :tenant_id AND ARRAY[c.holder, c.subject, c.entity, '@' || c.user_id] && :names::text[]
+  UNION
+  SELECT c.candidate_id, c.content <> '' FROM candidates c CROSS JOIN e
+  WHERE c.tenant_id = :tenant_id AND c.capture_id = ANY (ARRAY(SELECT capture_id FROM named)) AND {covered_fact c}),
 proposed AS MATERIALIZED (
   SELECT p.proposal_id, {undecided p} AS waits FROM proposals p
   WHERE p.tenant_id = :tenant_id AND p.candidate_id = ANY (ARRAY(SELECT candidate_id FROM theirs)))
@@ -49,8 +64,9 @@ SELECT (SELECT count(*) FROM theirs WHERE kept) AS candidates,
 WITH e AS MATERIALIZED (SELECT :names::text[] AS names, '{}'::text[] AS facts, '{}'::text[] AS captures),
 named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names))
 SELECT (SELECT count(*) FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders) AND wrapped_key IS NOT NULL) AS keys,
-  (SELECT count(*) FROM extractions x JOIN captures c ON c.tenant_id = :tenant_id AND c.capture_id = x.capture_id CROSS JOIN e
-    WHERE x.tenant_id = :tenant_id AND ({concerned c} OR c.capture_id IN (SELECT capture_id FROM named)) AND {covered_capture c}) AS extractions,
+  (SELECT count(*) FROM extractions x WHERE x.tenant_id = :tenant_id AND x.capture_id IN (
+    SELECT c.capture_id FROM captures c WHERE c.tenant_id = :tenant_id AND ARRAY[c.holder, c.subject, c.entity, '@' || c.user_id] && :names::text[]
+    UNION SELECT c.capture_id FROM captures c JOIN named n ON c.tenant_id = :tenant_id AND c.capture_id = n.capture_id)) AS extractions,
   (SELECT count(*) FROM recalls r CROSS JOIN e
     WHERE r.tenant_id = :tenant_id AND r.query IS NOT NULL AND {covered_recall r}) AS recall_queries,
   (SELECT count(*) FROM consents WHERE tenant_id = :tenant_id AND evidence <> '' AND subject = ANY (:names)) AS evidence,
@@ -65,8 +81,14 @@ SELECT (SELECT count(*) FROM subjects WHERE tenant_id = :tenant_id AND holder = 
 WITH e AS MATERIALIZED (SELECT :names::text[] AS names, '{}'::text[] AS facts, '{}'::text[] AS captures),
 named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names)),
 theirs AS MATERIALIZED (
-  SELECT m.memory_id FROM memories m CROSS JOIN e
-  WHERE m.tenant_id = :tenant_id AND ({concerned m} OR m.capture_id IN (SELECT capture_id FROM named)) AND {covered_fact m}),
+  SELECT m.memory_id FROM memories m WHERE m.tenant_id = :tenant_id AND ARRAY[m.holder, m.subject, m.entity, '@' || m.user_id] && :names::text[]
+  UNION
+  SELECT m.memory_id FROM named n
+  JOIN candidates c ON c.tenant_id = :tenant_id AND c.capture_id = n.capture_id
+  JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
+  JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
+  CROSS JOIN e
+  WHERE {covered_fact m}),
 own AS MATERIALIZED (
   SELECT r.recall_id FROM recalls r
   WHERE r.tenant_id = :tenant_id AND r.user_id = :user_id AND (:after::text IS NULL OR r.recall_id < :after)

@@ -67,7 +67,9 @@ async def add(request: Request, visitor: WebhookAdmin) -> Response:
     """Register a webhook; its secret is on the answer to this form, once, and in no address."""
     form = await read_form(request, visitor)
     url = text_field(form, "url") or ""
-    chosen = frozenset(cast("EventType", one) for one in form.getlist("types") if isinstance(one, str) and one)
+    chosen: frozenset[EventType] = frozenset(
+        cast("EventType", one) for one in form.getlist("types") if isinstance(one, str) and one
+    )
     try:
         made = await visitor.fabric.webhooks.add(visitor.principal, url=url, types=chosen or None)
     except InvalidInput as error:

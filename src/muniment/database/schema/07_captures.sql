@@ -41,6 +41,8 @@ CREATE TABLE captures (
     OR (origin IS NOT NULL AND vouched = origin AND starts_with(origin, 'tool:') AND length(origin) > 5)),
   CONSTRAINT captures_valid CHECK (valid_from < valid_until)
 ) PARTITION BY HASH (tenant_id);
+-- What is of one person: sealed under their key, about them, or of their own runs.
+CREATE INDEX captures_of_person ON captures USING gin ((ARRAY[holder, subject, entity, '@' || user_id]));
 SELECT divide_by_tenant('captures', 'content');
 
 -- Keys under which captures were made, each its principal's own (CAP-4, CAP-12). Outlives the capture it names. `digest` is

@@ -118,6 +118,7 @@ CREATE INDEX memories_by_decision ON memories (tenant_id, decision_key) WHERE de
 -- In the order of their promotion: all of a tenant, and those that policy promoted alone.
 CREATE INDEX memories_by_number ON memories (tenant_id, born_seq, memory_id);
 CREATE INDEX memories_by_policy ON memories (tenant_id, born_seq, memory_id) WHERE approver_kind = 'system';
+CREATE INDEX memories_of_person ON memories USING gin ((ARRAY[holder, subject, entity, '@' || user_id]));
 
 -- Candidates and proposals point at memories too.
 ALTER TABLE candidates ADD FOREIGN KEY (tenant_id, corrects) REFERENCES memories (tenant_id, memory_id);
