@@ -238,6 +238,7 @@ GROUPS = (
     "Keys",
     "Me",
     "ErasureRequests",
+    "People",
     "Codes",
 )
 
