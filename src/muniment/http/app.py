@@ -49,6 +49,25 @@ def create_app(
     metrics = metrics or ServerMetrics()
     metrics.follow_index(fabric.opened.context.scopes)
     assistants = over_http.McpOverHttp(fabric, run_of=run_of, body_limit=settings.body_limit)
+    app = _with_routes(metrics, redirect_slashes=False, lifespan=assistants.running)
+    tokens = TokenVerifier(settings.oidc, fabric.access.now) if settings.oidc is not None else None
+    credentials = Credentials(fabric, tokens, processes=settings.processes)
+    app.state.fabric = fabric
+    streams = app.state.streams = Streams(metrics, settings.streams)
+    app.include_router(documentation.router)
+    app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
+    add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)
+    app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics, streams=streams)
+    return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """The OpenAPI document that the server answers at `/openapi.json`, made without a server and a database."""
+    return _with_routes(ServerMetrics()).openapi()
+
+
+def _with_routes(metrics: ServerMetrics, **options: Any) -> _App:
+    """An app with every route of the document."""
     app = _App(
         title="Muniment",
         version=__version__,
@@ -57,20 +76,11 @@ def create_app(
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,
-        lifespan=assistants.running,
+        **options,
     )
-    tokens = TokenVerifier(settings.oidc, fabric.access.now) if settings.oidc is not None else None
-    credentials = Credentials(fabric, tokens, processes=settings.processes)
-    app.state.fabric = fabric
-    streams = app.state.streams = Streams(metrics, settings.streams)
     # Directly and not by way of routers in each other: each level would compare the path with all routes again.
     app.router.routes += [route for part in PARTS for route in part.router.routes]
     app.include_router(_operations(metrics))
-    app.include_router(documentation.router)
-    app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
-    add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)
-    app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics, streams=streams)
     return app
 
 
