@@ -41,7 +41,8 @@ def types_module(document: dict[str, Any]) -> str:
         if not _is_named(name):
             continue
         said = comment(_first_paragraph(schema["description"])) if "description" in schema else ""
-        lines.append(f'{said}export type {type_name(name)} = components["schemas"]["{name}"];\n')
+        # An interface is shown by its name, where an editor or the compiler speaks of it.
+        lines.append(f'{said}export interface {type_name(name)} extends Schema<"{name}"> {{}}\n')
     for verb in _served():
         if _query(_operation(document, verb)):
             operation_id = _operation(document, verb)["operationId"]
@@ -58,7 +59,8 @@ def types_module(document: dict[str, Any]) -> str:
     lines.append('/** The types of events. */\nexport type EventType = Event["type"];\n')
     return (
         f"{HEADER}/** What the server takes and answers, by name. */\n\n"
-        'import type { components, operations } from "./schema.js";\n\n' + "\n".join(lines)
+        'import type { components, operations } from "./schema.js";\n\n'
+        'type Schema<Name extends keyof components["schemas"]> = components["schemas"][Name];\n\n' + "\n".join(lines)
     )
 
 

@@ -12,6 +12,8 @@ export default defineConfig(
     rules: {
       // Numbers are written as they are.
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+      // The types of schema.ts by name.
+      "@typescript-eslint/no-empty-object-type": ["error", { allowInterfaces: "with-single-extends" }],
       // Names of fields that an index signature has are read by their name in brackets, as the compiler asks.
       "@typescript-eslint/dot-notation": "off",
     },

@@ -3,604 +3,606 @@
 
 import type { components, operations } from "./schema.js";
 
+type Schemas = components["schemas"];
+
 /** The activation of a pack: by whom, when, why, and which pack it replaced. */
-export type Activation = components["schemas"]["Activation"];
+export interface Activation extends Schemas["Activation"] {}
 
 /** What activating a version would change. */
-export type ActivationPlan = components["schemas"]["ActivationPlan"];
+export interface ActivationPlan extends Schemas["ActivationPlan"] {}
 
 /** How many corrections there are, how many can be measured, and after how many a decision differed (COR-3). */
-export type Adoption = components["schemas"]["Adoption"];
+export interface Adoption extends Schemas["Adoption"] {}
 
 /** Captures of one kind and ontology version that are in a file. */
-export type Archive = components["schemas"]["Archive"];
+export interface Archive extends Schemas["Archive"] {}
 
 /** The result of checking all archive files of a tenant; `ok` when each is intact and there are no others. */
-export type ArchiveCheck = components["schemas"]["ArchiveCheck"];
+export interface ArchiveCheck extends Schemas["ArchiveCheck"] {}
 
 /** One problem with an archive's file, or a file that belongs to no archive. */
-export type ArchiveProblem = components["schemas"]["ArchiveProblem"];
+export interface ArchiveProblem extends Schemas["ArchiveProblem"] {}
 
 /** How accurate promotion of a class by policy was (MET-8), by the samples that people checked in the window. */
-export type AutoAccuracy = components["schemas"]["AutoAccuracy"];
+export interface AutoAccuracy extends Schemas["AutoAccuracy"] {}
 
 /** A backfill and its progress; a plan that was not ordered has no `backfill_id`. */
-export type Backfill = components["schemas"]["Backfill"];
+export interface Backfill extends Schemas["Backfill"] {}
 
 /** The outcome for one memory, and the reason if it was not migrated. */
-export type BackfillItem = components["schemas"]["BackfillItem"];
+export interface BackfillItem extends Schemas["BackfillItem"] {}
 
 /** The backlog: new captures and since when, captures to retry and from when, parked captures. */
-export type Backlog = components["schemas"]["Backlog"];
+export interface Backlog extends Schemas["Backlog"] {}
 
 /** Recorded captures and recalls under a pack, compared with the one it would replace. Nothing is written. */
-export type Backtest = components["schemas"]["Backtest"];
+export interface Backtest extends Schemas["Backtest"] {}
 
 /** One piece of a compiled prompt: a memory, or a conflict set with all its sides. */
-export type Block = components["schemas"]["Block"];
+export interface Block extends Schemas["Block"] {}
 
 /** A place where the chain is broken or a row differs from the log: batch, event, row as known, and why. */
-export type Break = components["schemas"]["Break"];
+export interface Break extends Schemas["Break"] {}
 
 /** The state of a write class; open means that a person reviews everything. */
-export type Breaker = components["schemas"]["Breaker"];
+export interface Breaker extends Schemas["Breaker"] {}
 
 /** Where the tokens went. */
-export type BudgetReport = components["schemas"]["BudgetReport"];
+export interface BudgetReport extends Schemas["BudgetReport"] {}
 
 /** A budget of the pack and what is used of it; none for what it does not limit. */
-export type BudgetUse = components["schemas"]["BudgetUse"];
+export interface BudgetUse extends Schemas["BudgetUse"] {}
 
 /** The last calibration of a source. */
-export type CalibrationCurve = components["schemas"]["CalibrationCurve"];
+export interface CalibrationCurve extends Schemas["CalibrationCurve"] {}
 
 /** A typed fact with its origin and its confidence (CAN-1). */
-export type Candidate = components["schemas"]["Candidate"];
+export interface Candidate extends Schemas["Candidate"] {}
 
 /** The stored capture, with its content if the reader may see it. */
-export type Capture = components["schemas"]["Capture"];
+export interface Capture extends Schemas["Capture"] {}
 
 /** One capture. */
-export type CaptureBody = components["schemas"]["CaptureBody"];
+export interface CaptureBody extends Schemas["CaptureBody"] {}
 
 /** A capture in a list, without its content. */
-export type CaptureEntry = components["schemas"]["CaptureEntry"];
+export interface CaptureEntry extends Schemas["CaptureEntry"] {}
 
 /** One capture with its content and everything derived from it. */
-export type CaptureHistory = components["schemas"]["CaptureHistory"];
+export interface CaptureHistory extends Schemas["CaptureHistory"] {}
 
 /** Captures of the window by kind; what waits now to be consolidated, to be tried again, or for an operator. */
-export type CaptureMetrics = components["schemas"]["CaptureMetrics"];
+export interface CaptureMetrics extends Schemas["CaptureMetrics"] {}
 
 /** Many captures, all or none. */
-export type CapturesBody = components["schemas"]["CapturesBody"];
+export interface CapturesBody extends Schemas["CapturesBody"] {}
 
 /** Which capture to consolidate again, and why. */
-export type CapturesRerunBody = components["schemas"]["CapturesRerunBody"];
+export interface CapturesRerunBody extends Schemas["CapturesRerunBody"] {}
 
 /** A label such as `m1` in a block, and the memory it refers to. */
-export type Citation = components["schemas"]["Citation"];
+export interface Citation extends Schemas["Citation"] {}
 
 /** The queue of one class: what people decided in the window, and what waited at its end. */
-export type ClassQueue = components["schemas"]["ClassQueue"];
+export interface ClassQueue extends Schemas["ClassQueue"] {}
 
 /** The reset of a tenant's clock: the sequence number from which it is correct again, and its value before. */
-export type ClockReset = components["schemas"]["ClockReset"];
+export interface ClockReset extends Schemas["ClockReset"] {}
 
 /** What a code is for. */
-export type CodesCreateBody = components["schemas"]["CodesCreateBody"];
+export interface CodesCreateBody extends Schemas["CodesCreateBody"] {}
 
 /** A recall to compile. */
-export type CompileBody = components["schemas"]["CompileBody"];
+export interface CompileBody extends Schemas["CompileBody"] {}
 
 /** A compiled prompt section with the recall it was made from. */
-export type CompiledMemory = components["schemas"]["CompiledMemory"];
+export interface CompiledMemory extends Schemas["CompiledMemory"] {}
 
 /** Memories that contradict each other, returned together for the agent to weigh (REC-4). */
-export type ConflictSet = components["schemas"]["ConflictSet"];
+export interface ConflictSet extends Schemas["ConflictSet"] {}
 
 /** One record of the ledger, with its state as derived from the records after it (CON-1, CON-7). */
-export type Consent = components["schemas"]["Consent"];
+export interface Consent extends Schemas["Consent"] {}
 
 /** What `consent.grant` takes. */
-export type ConsentGrantBody = components["schemas"]["ConsentGrantBody"];
+export interface ConsentGrantBody extends Schemas["ConsentGrantBody"] {}
 
 /** The memories that rely on a consent and its renewals: a revocation hides them from the next recall on. */
-export type ConsentReach = components["schemas"]["ConsentReach"];
+export interface ConsentReach extends Schemas["ConsentReach"] {}
 
 /** Which consent to revoke, and on what evidence. */
-export type ConsentRevokeBody = components["schemas"]["ConsentRevokeBody"];
+export interface ConsentRevokeBody extends Schemas["ConsentRevokeBody"] {}
 
 /** The result of one consolidation pass over a tenant's captures. */
-export type Consolidation = components["schemas"]["Consolidation"];
+export interface Consolidation extends Schemas["Consolidation"] {}
 
 /** One consolidation of a capture; from the second on with who asked for it, and why. */
-export type ConsolidationEntry = components["schemas"]["ConsolidationEntry"];
+export interface ConsolidationEntry extends Schemas["ConsolidationEntry"] {}
 
 /** The decrypted content of a capture. */
-export type Content = components["schemas"]["Content"];
+export interface Content extends Schemas["Content"] {}
 
 /** A live memory that a candidate contradicts, and how they differ. */
-export type ContradictedMemory = components["schemas"]["ContradictedMemory"];
+export interface ContradictedMemory extends Schemas["ContradictedMemory"] {}
 
 /** An open or resolved contradiction with both its sides. */
-export type Contradiction = components["schemas"]["Contradiction"];
+export interface Contradiction extends Schemas["Contradiction"] {}
 
-export type ContradictionCheck = components["schemas"]["ContradictionCheck"];
+export interface ContradictionCheck extends Schemas["ContradictionCheck"] {}
 
 /** A contradiction with the content of both sides: the existing memory, and what contradicts it. */
-export type ContradictionDetails = components["schemas"]["ContradictionDetails"];
+export interface ContradictionDetails extends Schemas["ContradictionDetails"] {}
 
 /** How long contradictions took that ended in the window, how they ended, and those open at its end (MET-5). */
-export type ContradictionMetrics = components["schemas"]["ContradictionMetrics"];
+export interface ContradictionMetrics extends Schemas["ContradictionMetrics"] {}
 
 /** How to settle a contradiction. */
-export type ContradictionsResolveBody = components["schemas"]["ContradictionsResolveBody"];
+export interface ContradictionsResolveBody extends Schemas["ContradictionsResolveBody"] {}
 
 /** A correction, on a memory or on a key. */
-export type CorrectBody = components["schemas"]["CorrectBody"];
+export interface CorrectBody extends Schemas["CorrectBody"] {}
 
 /** What an API key or a token allows: upper limits that a run under it can only narrow (ISO-5). */
-export type Credential = components["schemas"]["Credential"];
+export interface Credential extends Schemas["Credential"] {}
 
 /** Claims of at least the confidence `raw`, up to the next point: verdicts, approvals, calibrated confidence. */
-export type CurvePoint = components["schemas"]["CurvePoint"];
+export interface CurvePoint extends Schemas["CurvePoint"] {}
 
 /** What became of a proposal that the person confirmed or declined. */
-export type Decided = components["schemas"]["Decided"];
+export interface Decided extends Schemas["Decided"] {}
 
 /** The result of a delivery pass: events delivered, webhooks to retry, webhooks parked. */
-export type Deliveries = components["schemas"]["Deliveries"];
+export interface Deliveries extends Schemas["Deliveries"] {}
 
 /** A memory whose rank differs in the replay: its rank then and now, counted from 0, and why. */
-export type Difference = components["schemas"]["Difference"];
+export interface Difference extends Schemas["Difference"] {}
 
 /** A live memory whose value names another entity. */
-export type Edge = components["schemas"]["Edge"];
+export interface Edge extends Schemas["Edge"] {}
 
 /** What an edit would lead to; nothing is stored. */
-export type EditCheck = components["schemas"]["EditCheck"];
+export interface EditCheck extends Schemas["EditCheck"] {}
 
 /** Whom to erase: a subject by its CEID, an end user by id, or both where they are the same person. */
-export type EraseBody = components["schemas"]["EraseBody"];
+export interface EraseBody extends Schemas["EraseBody"] {}
 
 /** Which fact to erase, and what becomes of a capture on which other facts rest too. */
-export type EraseFactBody = components["schemas"]["EraseFactBody"];
+export interface EraseFactBody extends Schemas["EraseFactBody"] {}
 
 /** What was erased, by whom and when; `purged_at` is set once nothing of it is left in the files of the database. */
-export type Erasure = components["schemas"]["Erasure"];
+export interface Erasure extends Schemas["Erasure"] {}
 
 /** Erasures of the window, those whose purge is complete, and how long that took. */
-export type ErasureMetrics = components["schemas"]["ErasureMetrics"];
+export interface ErasureMetrics extends Schemas["ErasureMetrics"] {}
 
 /** The request of an end user that everything about them is erased. */
-export type ErasureRequest = components["schemas"]["ErasureRequest"];
+export interface ErasureRequest extends Schemas["ErasureRequest"] {}
 
 /** One event of a tenant's log; `seq` orders it, `n` numbers the events of one transaction. */
-export type Event = components["schemas"]["Event"];
+export interface Event extends Schemas["Event"] {}
 
 /** A proposal with its capture, its versions before each edit, and the memories that the checks found. */
-export type Evidence = components["schemas"]["Evidence"];
+export interface Evidence extends Schemas["Evidence"] {}
 
 /** One capture or recall that a rule treats differently; `records` are the memories that come or go. */
-export type Example = components["schemas"]["Example"];
+export interface Example extends Schemas["Example"] {}
 
 /** Which memory to explain, in which recall or at which moment, and for which run. */
-export type ExplainBody = components["schemas"]["ExplainBody"];
+export interface ExplainBody extends Schemas["ExplainBody"] {}
 
 /** Why a memory was visible, or which filters hid it (REC-10). It holds no content. */
-export type Explanation = components["schemas"]["Explanation"];
+export interface Explanation extends Schemas["Explanation"] {}
 
 /** A fact that an erasure would take: its text as a reviewer sees it, and what was made of it. */
-export type FactAtStake = components["schemas"]["FactAtStake"];
+export interface FactAtStake extends Schemas["FactAtStake"] {}
 
 /** What erasing one fact takes: the fact under all its proposals, and the captures on which nothing else rests. */
-export type FactErasure = components["schemas"]["FactErasure"];
+export interface FactErasure extends Schemas["FactErasure"] {}
 
 /** The decision of one filter: what the memory has, and what the run or the time requires. */
-export type FilterVerdict = components["schemas"]["FilterVerdict"];
+export interface FilterVerdict extends Schemas["FilterVerdict"] {}
 
 /** What went through the gate in the window. */
-export type FlowMetrics = components["schemas"]["FlowMetrics"];
+export interface FlowMetrics extends Schemas["FlowMetrics"] {}
 
 /** The last run of golden queries (MET-1); `regression` counts those that once failed. */
-export type GoldenMetrics = components["schemas"]["GoldenMetrics"];
+export interface GoldenMetrics extends Schemas["GoldenMetrics"] {}
 
 /** How one golden query was answered; the query goes by its name. */
-export type GoldenResult = components["schemas"]["GoldenResult"];
+export interface GoldenResult extends Schemas["GoldenResult"] {}
 
 /** An entity, the entities around it, and the live memories that link them. */
-export type Graph = components["schemas"]["Graph"];
+export interface Graph extends Schemas["Graph"] {}
 
 /** Something that happened, as a caller tells of it. */
-export type Happening = components["schemas"]["Happening"];
+export interface Happening extends Schemas["Happening"] {}
 
 /** The last batch of a chain. Kept out of the database's reach, it proves later that history was not rewritten. */
-export type Head = components["schemas"]["Head"];
+export interface Head extends Schemas["Head"] {}
 
 /** How the server is. */
-export type Health = components["schemas"]["Health"];
+export interface Health extends Schemas["Health"] {}
 
 /** When a job ran last in the tenant, how long it took, and how often it failed in a row. */
-export type JobRun = components["schemas"]["JobRun"];
+export interface JobRun extends Schemas["JobRun"] {}
 
 /** A memory or conflict set that did not fit, and the tokens that it would have taken. */
-export type LeftOutProposal = components["schemas"]["LeftOut"];
+export interface LeftOutProposal extends Schemas["LeftOut"] {}
 
 /** One entry for each block, in order; and the run's own proposals since its last compile. */
-export type Manifest = components["schemas"]["Manifest"];
+export interface Manifest extends Schemas["Manifest"] {}
 
 /** What one block shows, under which labels, and how many tokens it used. */
-export type ManifestEntry = components["schemas"]["ManifestEntry"];
+export interface ManifestEntry extends Schemas["ManifestEntry"] {}
 
 /** The answer to a consent request. */
-export type MeAnswerBody = components["schemas"]["MeAnswerBody"];
+export interface MeAnswerBody extends Schemas["MeAnswerBody"] {}
 
 /** A proposal. */
-export type MeConfirmBody = components["schemas"]["MeConfirmBody"];
+export interface MeConfirmBody extends Schemas["MeConfirmBody"] {}
 
 /** A consent that a person gives themselves. */
-export type MeConsentBody = components["schemas"]["MeConsentBody"];
+export interface MeConsentBody extends Schemas["MeConsentBody"] {}
 
 /** What is right instead. */
-export type MeCorrectBody = components["schemas"]["MeCorrectBody"];
+export interface MeCorrectBody extends Schemas["MeCorrectBody"] {}
 
 /** A proposal. */
-export type MeDeclineBody = components["schemas"]["MeDeclineBody"];
+export interface MeDeclineBody extends Schemas["MeDeclineBody"] {}
 
 /** A memory to forget. */
-export type MeForgetBody = components["schemas"]["MeForgetBody"];
+export interface MeForgetBody extends Schemas["MeForgetBody"] {}
 
 /** Captures. */
-export type MeOutcomesBody = components["schemas"]["MeOutcomesBody"];
+export interface MeOutcomesBody extends Schemas["MeOutcomesBody"] {}
 
 /** A consent to revoke. */
-export type MeRevokeBody = components["schemas"]["MeRevokeBody"];
+export interface MeRevokeBody extends Schemas["MeRevokeBody"] {}
 
 /** Memories that began or ended between two points in time, the latest first. */
-export type MemoryChanges = components["schemas"]["MemoryChanges"];
+export interface MemoryChanges extends Schemas["MemoryChanges"] {}
 
 /** A memory in a list, in its state at the requested time. */
-export type MemorySummary = components["schemas"]["MemorySummary"];
+export interface MemorySummary extends Schemas["MemorySummary"] {}
 
 /** One chat message: fixed instructions on how to treat memory (`system`), or memory as data (`user`). */
-export type Message = components["schemas"]["Message"];
+export interface Message extends Schemas["Message"] {}
 
 /** The metrics of one tenant for the time after `since` up to `until`, computed at `at`. */
-export type Metrics = components["schemas"]["Metrics"];
+export interface Metrics extends Schemas["Metrics"] {}
 
 /** How often an extractor asked its language model on a day (UTC). */
-export type ModelCalls = components["schemas"]["ModelCalls"];
+export interface ModelCalls extends Schemas["ModelCalls"] {}
 
 /** A capture that the person said, or that is about them. */
-export type MyCapture = components["schemas"]["MyCapture"];
+export interface MyCapture extends Schemas["MyCapture"] {}
 
 /** The question whether a fact may be kept that was refused only for lack of consent (CON-9). */
-export type MyConsentRequest = components["schemas"]["MyConsentRequest"];
+export interface MyConsentRequest extends Schemas["MyConsentRequest"] {}
 
 /** One verdict on a fact; the remarks of those who decide are not shown. */
-export type MyDecision = components["schemas"]["MyDecision"];
+export interface MyDecision extends Schemas["MyDecision"] {}
 
 /** Everything that is held about an end user, for them to take along (SUB-5, IMP-4). */
-export type MyExport = components["schemas"]["MyExport"];
+export interface MyExport extends Schemas["MyExport"] {}
 
 /** A fact that was read from a capture, and what became of it. */
-export type MyFact = components["schemas"]["MyFact"];
+export interface MyFact extends Schemas["MyFact"] {}
 
 /** A memory about the person or of their runs, and where it comes from. */
-export type MyMemory = components["schemas"]["MyMemory"];
+export interface MyMemory extends Schemas["MyMemory"] {}
 
 /** A memory with why it is held: what it came from, who decided, on which consent, and how often it was recalled. */
-export type MyMemoryDetails = components["schemas"]["MyMemoryDetails"];
+export interface MyMemoryDetails extends Schemas["MyMemoryDetails"] {}
 
 /** What became of one capture of the person. */
-export type MyOutcome = components["schemas"]["MyOutcome"];
+export interface MyOutcome extends Schemas["MyOutcome"] {}
 
 /** A fact that waits for a decision, and whether the person may confirm it. */
-export type MyProposal = components["schemas"]["MyProposal"];
+export interface MyProposal extends Schemas["MyProposal"] {}
 
 /** A recall in one of the person's own runs: who recalled what, when. */
-export type MyRecall = components["schemas"]["MyRecall"];
+export interface MyRecall extends Schemas["MyRecall"] {}
 
 /** A fact of a capture that a gate refused; no content is kept (CAN-5). */
-export type MyRefusal = components["schemas"]["MyRefusal"];
+export interface MyRefusal extends Schemas["MyRefusal"] {}
 
 /** A text that contains the name: where it is, and the words around it. */
-export type NameHit = components["schemas"]["NameHit"];
+export interface NameHit extends Schemas["NameHit"] {}
 
 /** One page of a search; `after` continues it, none when every text was searched. */
-export type NameSearch = components["schemas"]["NameSearch"];
+export interface NameSearch extends Schemas["NameSearch"] {}
 
 /** An entity of the graph. */
-export type Node = components["schemas"]["Node"];
+export interface Node extends Schemas["Node"] {}
 
 /** A memory that an undo did not restore at once: why, and the proposal in which a person decides on it, if any. */
-export type NotRestored = components["schemas"]["NotRestored"];
+export interface NotRestored extends Schemas["NotRestored"] {}
 
 /** A code by which one person does one thing once; `code` is returned when it is made and stored nowhere. */
-export type OneTimeCode = components["schemas"]["OneTimeCode"];
+export interface OneTimeCode extends Schemas["OneTimeCode"] {}
 
 /** How many proposals a person decided on a day (UTC). */
-export type OperatorDay = components["schemas"]["OperatorDay"];
+export interface OperatorDay extends Schemas["OperatorDay"] {}
 
 /** The outcome for one of many: its status, the memory it became, or the error code. */
-export type Outcome = components["schemas"]["Outcome"];
+export interface Outcome extends Schemas["Outcome"] {}
 
 /** All rules in which two packs differ; `same` when they decide alike (PAC-4). */
-export type PackDifference = components["schemas"]["PackDifference"];
+export interface PackDifference extends Schemas["PackDifference"] {}
 
 /** A registered pack with its whole document. */
-export type PackShown = components["schemas"]["PackShown"];
+export interface PackShown extends Schemas["PackShown"] {}
 
 /** Which version to put in force, and why. */
-export type PacksActivateBody = components["schemas"]["PacksActivateBody"];
+export interface PacksActivateBody extends Schemas["PacksActivateBody"] {}
 
 /** Which ontology memories are to follow. */
-export type PacksBackfillBody = components["schemas"]["PacksBackfillBody"];
+export interface PacksBackfillBody extends Schemas["PacksBackfillBody"] {}
 
 /** The pack to try, beside which other, and on which part of the past. */
-export type PacksBacktestBody = components["schemas"]["PacksBacktestBody"];
+export interface PacksBacktestBody extends Schemas["PacksBacktestBody"] {}
 
 /** Two packs. */
-export type PacksCompareBody = components["schemas"]["PacksCompareBody"];
+export interface PacksCompareBody extends Schemas["PacksCompareBody"] {}
 
 /** The pack to register. */
-export type PacksRegisterBody = components["schemas"]["PacksRegisterBody"];
+export interface PacksRegisterBody extends Schemas["PacksRegisterBody"] {}
 
 /** Which version to retire, and why. */
-export type PacksRetireBody = components["schemas"]["PacksRetireBody"];
+export interface PacksRetireBody extends Schemas["PacksRetireBody"] {}
 
 /** A capture that could not be consolidated and waits for an operator; the capture itself is unchanged. */
-export type Parked = components["schemas"]["Parked"];
+export interface Parked extends Schemas["Parked"] {}
 
 /** A gate that passed a candidate, and why. */
-export type Passed = components["schemas"]["Passed"];
+export interface Passed extends Schemas["Passed"] {}
 
 /** Personal data that got into memory though it should not have (MET-4); the target is none. */
-export type PiiMetrics = components["schemas"]["PiiMetrics"];
+export interface PiiMetrics extends Schemas["PiiMetrics"] {}
 
 /** One pass over memories: how many, what was found, how many could not be decrypted; `done` when none is left. */
-export type PiiScan = components["schemas"]["PiiScan"];
+export interface PiiScan extends Schemas["PiiScan"] {}
 
 /** A reviewer who has the same proposal open. */
-export type Presence = components["schemas"]["Presence"];
+export interface Presence extends Schemas["Presence"] {}
 
 /** What a recall would return before and after a proposal's approval. */
-export type Preview = components["schemas"]["Preview"];
+export interface Preview extends Schemas["Preview"] {}
 
 /** A person or service that acts in one tenant, with the roles it holds and what it may speak for. */
-export type Principal = components["schemas"]["Principal"];
+export interface Principal extends Schemas["Principal"] {}
 
 /** A built-in profile: a pack by name. */
-export type Profile = components["schemas"]["Profile"];
+export interface Profile extends Schemas["Profile"] {}
 
 /** What a profile does with one write class. */
-export type ProfileClass = components["schemas"]["ProfileClass"];
+export interface ProfileClass extends Schemas["ProfileClass"] {}
 
 /** A promoted memory; after its insert only its retraction can change it, once (PRO-2, PRO-3). */
-export type PromotedMemory = components["schemas"]["PromotedMemory"];
+export interface PromotedMemory extends Schemas["PromotedMemory"] {}
 
 /** How many memories of a tier and class were promoted, by policy (`auto`) or by a person. */
-export type PromotionTally = components["schemas"]["PromotionTally"];
+export interface PromotionTally extends Schemas["PromotionTally"] {}
 
 /** A candidate in review, or one that has had its final verdict. */
-export type Proposal = components["schemas"]["Proposal"];
+export interface Proposal extends Schemas["Proposal"] {}
 
 /** What `propose` takes: a typed fact, and the circumstances of its capture. */
-export type ProposeBody = components["schemas"]["ProposeBody"];
+export interface ProposeBody extends Schemas["ProposeBody"] {}
 
 /** A record's provenance: where it came from, who approved it, when (REC-5). */
-export type Provenance = components["schemas"]["Provenance"];
+export interface Provenance extends Schemas["Provenance"] {}
 
 /** An approval. */
-export type QueueApproveBody = components["schemas"]["QueueApproveBody"];
+export interface QueueApproveBody extends Schemas["QueueApproveBody"] {}
 
 /** Many approvals. */
-export type QueueApproveManyBody = components["schemas"]["QueueApproveManyBody"];
+export interface QueueApproveManyBody extends Schemas["QueueApproveManyBody"] {}
 
 /** Whom to assign a proposal to. */
-export type QueueAssignBody = components["schemas"]["QueueAssignBody"];
+export interface QueueAssignBody extends Schemas["QueueAssignBody"] {}
 
 /** An edit to try. */
-export type QueueCheckBody = components["schemas"]["QueueCheckBody"];
+export interface QueueCheckBody extends Schemas["QueueCheckBody"] {}
 
 /** How many proposals are open, by kind; a proposal with two reasons counts under both. */
-export type QueueCounts = components["schemas"]["QueueCounts"];
+export interface QueueCounts extends Schemas["QueueCounts"] {}
 
 /** What to change in a proposal. */
-export type QueueEditBody = components["schemas"]["QueueEditBody"];
+export interface QueueEditBody extends Schemas["QueueEditBody"] {}
 
 /** An action on a proposal, with a note. */
-export type QueueLiftBody = components["schemas"]["QueueLiftBody"];
+export interface QueueLiftBody extends Schemas["QueueLiftBody"] {}
 
 /** The review queue (MET-7): decided in the window, in time or not, and what waited at its end. */
-export type QueueMetrics = components["schemas"]["QueueMetrics"];
+export interface QueueMetrics extends Schemas["QueueMetrics"] {}
 
 /** Another tier, another priority. */
-export type QueueOverrideBody = components["schemas"]["QueueOverrideBody"];
+export interface QueueOverrideBody extends Schemas["QueueOverrideBody"] {}
 
 /** Which recall to preview. */
-export type QueuePreviewBody = components["schemas"]["QueuePreviewBody"];
+export interface QueuePreviewBody extends Schemas["QueuePreviewBody"] {}
 
 /** A rejection. */
-export type QueueRejectBody = components["schemas"]["QueueRejectBody"];
+export interface QueueRejectBody extends Schemas["QueueRejectBody"] {}
 
 /** An action on a proposal; with `version`, only if it is still at that version. */
-export type QueueReleaseBody = components["schemas"]["QueueReleaseBody"];
+export interface QueueReleaseBody extends Schemas["QueueReleaseBody"] {}
 
 /** A reason: a stable code and its details (ids, labels, numbers; never content). */
-export type Reason = components["schemas"]["Reason"];
+export interface Reason extends Schemas["Reason"] {}
 
 /** The answer to one recall. */
-export type Recall = components["schemas"]["Recall"];
+export interface Recall extends Schemas["Recall"] {}
 
 /** A recall. */
-export type RecallBody = components["schemas"]["RecallBody"];
+export interface RecallBody extends Schemas["RecallBody"] {}
 
 /** How recorded recalls would change: how many were run, and how many records appear, disappear or move. */
-export type RecallChanges = components["schemas"]["RecallChanges"];
+export interface RecallChanges extends Schemas["RecallChanges"] {}
 
 /** A recorded recall with what it returned, in its order. */
-export type RecallDetails = components["schemas"]["RecallDetails"];
+export interface RecallDetails extends Schemas["RecallDetails"] {}
 
 /** Recalls of the window, and how many memories they returned. */
-export type RecallMetrics = components["schemas"]["RecallMetrics"];
+export interface RecallMetrics extends Schemas["RecallMetrics"] {}
 
 /** What a recall would return to a run; not recorded as a recall. */
-export type RecallPreview = components["schemas"]["RecallPreview"];
+export interface RecallPreview extends Schemas["RecallPreview"] {}
 
 /** A recorded recall: whose, when, under which pack, and how much it returned; never its query. */
-export type RecallSummary = components["schemas"]["RecallSummary"];
+export interface RecallSummary extends Schemas["RecallSummary"] {}
 
 /** How often recalls returned a memory, and when they first and last did. */
-export type Recalled = components["schemas"]["Recalled"];
+export interface Recalled extends Schemas["Recalled"] {}
 
 /** That a capture is committed; `repeated` when its idempotency key had brought it in before. */
-export type Receipt = components["schemas"]["Receipt"];
+export interface Receipt extends Schemas["Receipt"] {}
 
 /** The receipts of many captures, in the order of the captures. */
-export type Receipts = components["schemas"]["Receipts"];
+export interface Receipts extends Schemas["Receipts"] {}
 
 /** A recalled memory. */
-export type Record = components["schemas"]["Record"];
+export interface Record extends Schemas["Record"] {}
 
 /** How golden queries were answered. */
-export type RecordGoldenBody = components["schemas"]["RecordGoldenBody"];
+export interface RecordGoldenBody extends Schemas["RecordGoldenBody"] {}
 
 /** How often a kind was masked in candidates of a class (RED-4), or found and left as an exception (RED-5). */
-export type RedactionTally = components["schemas"]["RedactionTally"];
+export interface RedactionTally extends Schemas["RedactionTally"] {}
 
 /** A candidate that a gate refused: no content is kept (CAN-5). */
-export type Refusal = components["schemas"]["Refusal"];
+export interface Refusal extends Schemas["Refusal"] {}
 
 /** A fact that a gate refused: where it came from, which gate and why; no content is kept (CAN-5). */
-export type RefusalEntry = components["schemas"]["RefusalEntry"];
+export interface RefusalEntry extends Schemas["RefusalEntry"] {}
 
 /** How often a gate refused for a reason. */
-export type RefusalTally = components["schemas"]["RefusalTally"];
+export interface RefusalTally extends Schemas["RefusalTally"] {}
 
 /** How many memories got words or vectors that they lacked, and the embedder that is in use now. */
-export type Reindexed = components["schemas"]["Reindexed"];
+export interface Reindexed extends Schemas["Reindexed"] {}
 
 /** How often end users had to say again what was already promoted (MET-9). */
-export type RepetitionMetrics = components["schemas"]["RepetitionMetrics"];
+export interface RepetitionMetrics extends Schemas["RepetitionMetrics"] {}
 
 /** A recorded recall, run again as of its time (REC-9). */
-export type Replay = components["schemas"]["Replay"];
+export interface Replay extends Schemas["Replay"] {}
 
 /** A capture that is queued to be consolidated again. */
-export type Rerun = components["schemas"]["Rerun"];
+export interface Rerun extends Schemas["Rerun"] {}
 
 /** A version that can no longer be activated or pinned; what was decided under it stays readable. */
-export type Retirement = components["schemas"]["Retirement"];
+export interface Retirement extends Schemas["Retirement"] {}
 
 /** Which memory to retract, and why. */
-export type RetractBody = components["schemas"]["RetractBody"];
+export interface RetractBody extends Schemas["RetractBody"] {}
 
 /** The retraction of a memory: by whom, when, why, and what replaced it. */
-export type Retraction = components["schemas"]["Retraction"];
+export interface Retraction extends Schemas["Retraction"] {}
 
 /** A memory that a recall returned, with its provenance, and whether the run would see it now (REC-5). */
-export type Returned = components["schemas"]["Returned"];
+export interface Returned extends Schemas["Returned"] {}
 
 /** One rule that differs: its path (`memory_layer.classes.preference.sla`) and both values. */
-export type RuleChange = components["schemas"]["RuleChange"];
+export interface RuleChange extends Schemas["RuleChange"] {}
 
 /** What one rule decides differently, how often, with examples. */
-export type RuleDifference = components["schemas"]["RuleDifference"];
+export interface RuleDifference extends Schemas["RuleDifference"] {}
 
 /** An agent's run as the agent describes it: what it works on, for whom, and what it asks to see. */
-export type Run = components["schemas"]["Run"];
+export interface Run extends Schemas["Run"] {}
 
 /** A run that a reviewer or an auditor asks about: of any agent of the tenant. */
-export type RunAsked = components["schemas"]["RunAsked"];
+export interface RunAsked extends Schemas["RunAsked"] {}
 
 /** Which runs could see a fact: user, session, workflow, intent, qualifiers. */
-export type Scope = components["schemas"]["Scope"];
+export interface Scope extends Schemas["Scope"] {}
 
 /** How many events were sealed. */
-export type Sealed = components["schemas"]["Sealed"];
+export interface Sealed extends Schemas["Sealed"] {}
 
 /** The name to search for, and for which erasure; `after` continues a search. */
-export type SearchTextsBody = components["schemas"]["SearchTextsBody"];
+export interface SearchTextsBody extends Schemas["SearchTextsBody"] {}
 
 /** The end of a session: its working memories are no longer recalled (TIR-6). */
-export type SessionEnd = components["schemas"]["SessionEnd"];
+export interface SessionEnd extends Schemas["SessionEnd"] {}
 
 /** Which session to end. */
-export type SessionsEndBody = components["schemas"]["SessionsEndBody"];
+export interface SessionsEndBody extends Schemas["SessionsEndBody"] {}
 
 /** A capture on which other facts rest too; those would go with it. */
-export type SharedCapture = components["schemas"]["SharedCapture"];
+export interface SharedCapture extends Schemas["SharedCapture"] {}
 
 /** The tools and channels that a credential may speak for; `*` means all. By default none. */
-export type SpeaksFor = components["schemas"]["SpeaksFor"];
+export interface SpeaksFor extends Schemas["SpeaksFor"] {}
 
 /** Times in seconds; none if there was nothing to measure. */
-export type Spread = components["schemas"]["Spread"];
+export interface Spread extends Schemas["Spread"] {}
 
 /** Live memories of a tier and class at the window's end, and the bytes of their sealed bodies (MET-10). */
-export type Stored = components["schemas"]["Stored"];
+export interface Stored extends Schemas["Stored"] {}
 
 /** What a proposer sees: that the proposal is in review, and in the end a person's decision. */
-export type Submission = components["schemas"]["Submission"];
+export interface Submission extends Schemas["Submission"] {}
 
 /** The result of a sweep: what was removed because its consent ended. */
-export type Sweep = components["schemas"]["Sweep"];
+export interface Sweep extends Schemas["Sweep"] {}
 
 /** How many tokens compiled memory takes compared with raw captures (MET-3), in the latest prompts of the window. */
-export type TokenMetrics = components["schemas"]["TokenMetrics"];
+export interface TokenMetrics extends Schemas["TokenMetrics"] {}
 
 /** Everything a promoted memory is based on, and the recalls and prompts that used it, the latest first. */
-export type Trail = components["schemas"]["Trail"];
+export interface Trail extends Schemas["Trail"] {}
 
 /** A point in time at which memories began or ended. */
-export type Turn = components["schemas"]["Turn"];
+export interface Turn extends Schemas["Turn"] {}
 
 /** A typed candidate that a caller proposes directly (CAN-8). */
-export type TypedFact = components["schemas"]["TypedFact"];
+export interface TypedFact extends Schemas["TypedFact"] {}
 
 /** Which promotion to undo. */
-export type UndoBody = components["schemas"]["UndoBody"];
+export interface UndoBody extends Schemas["UndoBody"] {}
 
 /** What an undo did: the retraction, the memories that came back, and those that did not (PRO-8). */
-export type Undone = components["schemas"]["Undone"];
+export interface Undone extends Schemas["Undone"] {}
 
 /** One decision on a proposal: who, when, under which pack, what, why (REV-1). */
-export type Verdict = components["schemas"]["Verdict"];
+export interface Verdict extends Schemas["Verdict"] {}
 
 /** The result of a verification; `ok` when everything was checked and nothing is broken. */
-export type Verification = components["schemas"]["Verification"];
+export interface Verification extends Schemas["Verification"] {}
 
 /** How far to verify the chain, and from where. */
-export type VerifyBody = components["schemas"]["VerifyBody"];
+export interface VerifyBody extends Schemas["VerifyBody"] {}
 
 /** What a profile leaves to people, and to whom. */
-export type Waiting = components["schemas"]["Waiting"];
+export interface Waiting extends Schemas["Waiting"] {}
 
 /** A webhook with its position in the log: `seq` and `n` of the last event that was delivered. */
-export type Webhook = components["schemas"]["Webhook"];
+export interface Webhook extends Schemas["Webhook"] {}
 
 /** A webhook as an admin registers it; without `types` it gets every event. */
-export type WebhooksAddBody = components["schemas"]["WebhooksAddBody"];
+export interface WebhooksAddBody extends Schemas["WebhooksAddBody"] {}
 
 /** From where on events are posted again. */
-export type WebhooksReplayBody = components["schemas"]["WebhooksReplayBody"];
+export interface WebhooksReplayBody extends Schemas["WebhooksReplayBody"] {}
 
 /** Which parked captures to try again; by default all. */
-export type WorkRequeueBody = components["schemas"]["WorkRequeueBody"];
+export interface WorkRequeueBody extends Schemas["WorkRequeueBody"] {}
 
 /** Why a tenant's clock is reset. */
-export type WorkResetClockBody = components["schemas"]["WorkResetClockBody"];
+export interface WorkResetClockBody extends Schemas["WorkResetClockBody"] {}
 
 /** How often memory was of use to a workflow (MET-2); `workflow_id` is none for runs without one. */
-export type WorkflowHits = components["schemas"]["WorkflowHits"];
+export interface WorkflowHits extends Schemas["WorkflowHits"] {}
 
 /** One of the run's own proposals since its last compile: no content (REC-12). */
-export type WriteNotice = components["schemas"]["WriteNotice"];
+export interface WriteNotice extends Schemas["WriteNotice"] {}
 
 /** The answer to a refused or failed request. */
-export type Problem = components["schemas"]["Problem"];
+export interface Problem extends Schemas["Problem"] {}
 
 /** What `captures.list` takes as a query. */
 export type CapturesListQuery = NonNullable<operations["captures_list_v1_captures_get"]["parameters"]["query"]>;
