@@ -271,6 +271,15 @@ export class EmbedderUnavailable extends MunimentError {
   }
 }
 
+/** A package that this use needs is not installed; the message says which, and how to install it. */
+export class PackageMissing extends MunimentError {
+  static override readonly code: string = "package_missing";
+
+  static {
+    this.prototype.name = "PackageMissing";
+  }
+}
+
 /**
  * The language version of the tenant is not in this process: its readers are missing, changed, or do not answer.
  *
@@ -398,6 +407,7 @@ export type ErrorCode =
   | "clock_ahead"
   | "server_unavailable"
   | "embedder_unavailable"
+  | "package_missing"
   | "readers_unavailable"
   | "extractor_failed"
   | "storage_unavailable"
@@ -438,6 +448,7 @@ export const errorClasses: ReadonlyMap<string, typeof MunimentError> = new Map<s
   [ClockAhead.code, ClockAhead],
   [ServerUnavailable.code, ServerUnavailable],
   [EmbedderUnavailable.code, EmbedderUnavailable],
+  [PackageMissing.code, PackageMissing],
   [ReadersUnavailable.code, ReadersUnavailable],
   [ExtractorFailed.code, ExtractorFailed],
   [StorageUnavailable.code, StorageUnavailable],

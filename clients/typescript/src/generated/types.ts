@@ -3,606 +3,606 @@
 
 import type { components, operations } from "./schema.js";
 
-type Schemas = components["schemas"];
+type Schema<Name extends keyof components["schemas"]> = components["schemas"][Name];
 
 /** The activation of a pack: by whom, when, why, and which pack it replaced. */
-export interface Activation extends Schemas["Activation"] {}
+export interface Activation extends Schema<"Activation"> {}
 
 /** What activating a version would change. */
-export interface ActivationPlan extends Schemas["ActivationPlan"] {}
+export interface ActivationPlan extends Schema<"ActivationPlan"> {}
 
 /** How many corrections there are, how many can be measured, and after how many a decision differed (COR-3). */
-export interface Adoption extends Schemas["Adoption"] {}
+export interface Adoption extends Schema<"Adoption"> {}
 
 /** Captures of one kind and ontology version that are in a file. */
-export interface Archive extends Schemas["Archive"] {}
+export interface Archive extends Schema<"Archive"> {}
 
 /** The result of checking all archive files of a tenant; `ok` when each is intact and there are no others. */
-export interface ArchiveCheck extends Schemas["ArchiveCheck"] {}
+export interface ArchiveCheck extends Schema<"ArchiveCheck"> {}
 
 /** One problem with an archive's file, or a file that belongs to no archive. */
-export interface ArchiveProblem extends Schemas["ArchiveProblem"] {}
+export interface ArchiveProblem extends Schema<"ArchiveProblem"> {}
 
 /** How accurate promotion of a class by policy was (MET-8), by the samples that people checked in the window. */
-export interface AutoAccuracy extends Schemas["AutoAccuracy"] {}
+export interface AutoAccuracy extends Schema<"AutoAccuracy"> {}
 
 /** A backfill and its progress; a plan that was not ordered has no `backfill_id`. */
-export interface Backfill extends Schemas["Backfill"] {}
+export interface Backfill extends Schema<"Backfill"> {}
 
 /** The outcome for one memory, and the reason if it was not migrated. */
-export interface BackfillItem extends Schemas["BackfillItem"] {}
+export interface BackfillItem extends Schema<"BackfillItem"> {}
 
 /** The backlog: new captures and since when, captures to retry and from when, parked captures. */
-export interface Backlog extends Schemas["Backlog"] {}
+export interface Backlog extends Schema<"Backlog"> {}
 
 /** Recorded captures and recalls under a pack, compared with the one it would replace. Nothing is written. */
-export interface Backtest extends Schemas["Backtest"] {}
+export interface Backtest extends Schema<"Backtest"> {}
 
 /** One piece of a compiled prompt: a memory, or a conflict set with all its sides. */
-export interface Block extends Schemas["Block"] {}
+export interface Block extends Schema<"Block"> {}
 
 /** A place where the chain is broken or a row differs from the log: batch, event, row as known, and why. */
-export interface Break extends Schemas["Break"] {}
+export interface Break extends Schema<"Break"> {}
 
 /** The state of a write class; open means that a person reviews everything. */
-export interface Breaker extends Schemas["Breaker"] {}
+export interface Breaker extends Schema<"Breaker"> {}
 
 /** Where the tokens went. */
-export interface BudgetReport extends Schemas["BudgetReport"] {}
+export interface BudgetReport extends Schema<"BudgetReport"> {}
 
 /** A budget of the pack and what is used of it; none for what it does not limit. */
-export interface BudgetUse extends Schemas["BudgetUse"] {}
+export interface BudgetUse extends Schema<"BudgetUse"> {}
 
 /** The last calibration of a source. */
-export interface CalibrationCurve extends Schemas["CalibrationCurve"] {}
+export interface CalibrationCurve extends Schema<"CalibrationCurve"> {}
 
 /** A typed fact with its origin and its confidence (CAN-1). */
-export interface Candidate extends Schemas["Candidate"] {}
+export interface Candidate extends Schema<"Candidate"> {}
 
 /** The stored capture, with its content if the reader may see it. */
-export interface Capture extends Schemas["Capture"] {}
+export interface Capture extends Schema<"Capture"> {}
 
 /** One capture. */
-export interface CaptureBody extends Schemas["CaptureBody"] {}
+export interface CaptureBody extends Schema<"CaptureBody"> {}
 
 /** A capture in a list, without its content. */
-export interface CaptureEntry extends Schemas["CaptureEntry"] {}
+export interface CaptureEntry extends Schema<"CaptureEntry"> {}
 
 /** One capture with its content and everything derived from it. */
-export interface CaptureHistory extends Schemas["CaptureHistory"] {}
+export interface CaptureHistory extends Schema<"CaptureHistory"> {}
 
 /** Captures of the window by kind; what waits now to be consolidated, to be tried again, or for an operator. */
-export interface CaptureMetrics extends Schemas["CaptureMetrics"] {}
+export interface CaptureMetrics extends Schema<"CaptureMetrics"> {}
 
 /** Many captures, all or none. */
-export interface CapturesBody extends Schemas["CapturesBody"] {}
+export interface CapturesBody extends Schema<"CapturesBody"> {}
 
 /** Which capture to consolidate again, and why. */
-export interface CapturesRerunBody extends Schemas["CapturesRerunBody"] {}
+export interface CapturesRerunBody extends Schema<"CapturesRerunBody"> {}
 
 /** A label such as `m1` in a block, and the memory it refers to. */
-export interface Citation extends Schemas["Citation"] {}
+export interface Citation extends Schema<"Citation"> {}
 
 /** The queue of one class: what people decided in the window, and what waited at its end. */
-export interface ClassQueue extends Schemas["ClassQueue"] {}
+export interface ClassQueue extends Schema<"ClassQueue"> {}
 
 /** The reset of a tenant's clock: the sequence number from which it is correct again, and its value before. */
-export interface ClockReset extends Schemas["ClockReset"] {}
+export interface ClockReset extends Schema<"ClockReset"> {}
 
 /** What a code is for. */
-export interface CodesCreateBody extends Schemas["CodesCreateBody"] {}
+export interface CodesCreateBody extends Schema<"CodesCreateBody"> {}
 
 /** A recall to compile. */
-export interface CompileBody extends Schemas["CompileBody"] {}
+export interface CompileBody extends Schema<"CompileBody"> {}
 
 /** A compiled prompt section with the recall it was made from. */
-export interface CompiledMemory extends Schemas["CompiledMemory"] {}
+export interface CompiledMemory extends Schema<"CompiledMemory"> {}
 
 /** Memories that contradict each other, returned together for the agent to weigh (REC-4). */
-export interface ConflictSet extends Schemas["ConflictSet"] {}
+export interface ConflictSet extends Schema<"ConflictSet"> {}
 
 /** One record of the ledger, with its state as derived from the records after it (CON-1, CON-7). */
-export interface Consent extends Schemas["Consent"] {}
+export interface Consent extends Schema<"Consent"> {}
 
 /** What `consent.grant` takes. */
-export interface ConsentGrantBody extends Schemas["ConsentGrantBody"] {}
+export interface ConsentGrantBody extends Schema<"ConsentGrantBody"> {}
 
 /** The memories that rely on a consent and its renewals: a revocation hides them from the next recall on. */
-export interface ConsentReach extends Schemas["ConsentReach"] {}
+export interface ConsentReach extends Schema<"ConsentReach"> {}
 
 /** Which consent to revoke, and on what evidence. */
-export interface ConsentRevokeBody extends Schemas["ConsentRevokeBody"] {}
+export interface ConsentRevokeBody extends Schema<"ConsentRevokeBody"> {}
 
 /** The result of one consolidation pass over a tenant's captures. */
-export interface Consolidation extends Schemas["Consolidation"] {}
+export interface Consolidation extends Schema<"Consolidation"> {}
 
 /** One consolidation of a capture; from the second on with who asked for it, and why. */
-export interface ConsolidationEntry extends Schemas["ConsolidationEntry"] {}
+export interface ConsolidationEntry extends Schema<"ConsolidationEntry"> {}
 
 /** The decrypted content of a capture. */
-export interface Content extends Schemas["Content"] {}
+export interface Content extends Schema<"Content"> {}
 
 /** A live memory that a candidate contradicts, and how they differ. */
-export interface ContradictedMemory extends Schemas["ContradictedMemory"] {}
+export interface ContradictedMemory extends Schema<"ContradictedMemory"> {}
 
 /** An open or resolved contradiction with both its sides. */
-export interface Contradiction extends Schemas["Contradiction"] {}
+export interface Contradiction extends Schema<"Contradiction"> {}
 
-export interface ContradictionCheck extends Schemas["ContradictionCheck"] {}
+export interface ContradictionCheck extends Schema<"ContradictionCheck"> {}
 
 /** A contradiction with the content of both sides: the existing memory, and what contradicts it. */
-export interface ContradictionDetails extends Schemas["ContradictionDetails"] {}
+export interface ContradictionDetails extends Schema<"ContradictionDetails"> {}
 
 /** How long contradictions took that ended in the window, how they ended, and those open at its end (MET-5). */
-export interface ContradictionMetrics extends Schemas["ContradictionMetrics"] {}
+export interface ContradictionMetrics extends Schema<"ContradictionMetrics"> {}
 
 /** How to settle a contradiction. */
-export interface ContradictionsResolveBody extends Schemas["ContradictionsResolveBody"] {}
+export interface ContradictionsResolveBody extends Schema<"ContradictionsResolveBody"> {}
 
 /** A correction, on a memory or on a key. */
-export interface CorrectBody extends Schemas["CorrectBody"] {}
+export interface CorrectBody extends Schema<"CorrectBody"> {}
 
 /** What an API key or a token allows: upper limits that a run under it can only narrow (ISO-5). */
-export interface Credential extends Schemas["Credential"] {}
+export interface Credential extends Schema<"Credential"> {}
 
 /** Claims of at least the confidence `raw`, up to the next point: verdicts, approvals, calibrated confidence. */
-export interface CurvePoint extends Schemas["CurvePoint"] {}
+export interface CurvePoint extends Schema<"CurvePoint"> {}
 
 /** What became of a proposal that the person confirmed or declined. */
-export interface Decided extends Schemas["Decided"] {}
+export interface Decided extends Schema<"Decided"> {}
 
 /** The result of a delivery pass: events delivered, webhooks to retry, webhooks parked. */
-export interface Deliveries extends Schemas["Deliveries"] {}
+export interface Deliveries extends Schema<"Deliveries"> {}
 
 /** A memory whose rank differs in the replay: its rank then and now, counted from 0, and why. */
-export interface Difference extends Schemas["Difference"] {}
+export interface Difference extends Schema<"Difference"> {}
 
 /** A live memory whose value names another entity. */
-export interface Edge extends Schemas["Edge"] {}
+export interface Edge extends Schema<"Edge"> {}
 
 /** What an edit would lead to; nothing is stored. */
-export interface EditCheck extends Schemas["EditCheck"] {}
+export interface EditCheck extends Schema<"EditCheck"> {}
 
 /** Whom to erase: a subject by its CEID, an end user by id, or both where they are the same person. */
-export interface EraseBody extends Schemas["EraseBody"] {}
+export interface EraseBody extends Schema<"EraseBody"> {}
 
 /** Which fact to erase, and what becomes of a capture on which other facts rest too. */
-export interface EraseFactBody extends Schemas["EraseFactBody"] {}
+export interface EraseFactBody extends Schema<"EraseFactBody"> {}
 
 /** What was erased, by whom and when; `purged_at` is set once nothing of it is left in the files of the database. */
-export interface Erasure extends Schemas["Erasure"] {}
+export interface Erasure extends Schema<"Erasure"> {}
 
 /** Erasures of the window, those whose purge is complete, and how long that took. */
-export interface ErasureMetrics extends Schemas["ErasureMetrics"] {}
+export interface ErasureMetrics extends Schema<"ErasureMetrics"> {}
 
 /** The request of an end user that everything about them is erased. */
-export interface ErasureRequest extends Schemas["ErasureRequest"] {}
+export interface ErasureRequest extends Schema<"ErasureRequest"> {}
 
 /** One event of a tenant's log; `seq` orders it, `n` numbers the events of one transaction. */
-export interface Event extends Schemas["Event"] {}
+export interface Event extends Schema<"Event"> {}
 
 /** A proposal with its capture, its versions before each edit, and the memories that the checks found. */
-export interface Evidence extends Schemas["Evidence"] {}
+export interface Evidence extends Schema<"Evidence"> {}
 
 /** One capture or recall that a rule treats differently; `records` are the memories that come or go. */
-export interface Example extends Schemas["Example"] {}
+export interface Example extends Schema<"Example"> {}
 
 /** Which memory to explain, in which recall or at which moment, and for which run. */
-export interface ExplainBody extends Schemas["ExplainBody"] {}
+export interface ExplainBody extends Schema<"ExplainBody"> {}
 
 /** Why a memory was visible, or which filters hid it (REC-10). It holds no content. */
-export interface Explanation extends Schemas["Explanation"] {}
+export interface Explanation extends Schema<"Explanation"> {}
 
 /** A fact that an erasure would take: its text as a reviewer sees it, and what was made of it. */
-export interface FactAtStake extends Schemas["FactAtStake"] {}
+export interface FactAtStake extends Schema<"FactAtStake"> {}
 
 /** What erasing one fact takes: the fact under all its proposals, and the captures on which nothing else rests. */
-export interface FactErasure extends Schemas["FactErasure"] {}
+export interface FactErasure extends Schema<"FactErasure"> {}
 
 /** The decision of one filter: what the memory has, and what the run or the time requires. */
-export interface FilterVerdict extends Schemas["FilterVerdict"] {}
+export interface FilterVerdict extends Schema<"FilterVerdict"> {}
 
 /** What went through the gate in the window. */
-export interface FlowMetrics extends Schemas["FlowMetrics"] {}
+export interface FlowMetrics extends Schema<"FlowMetrics"> {}
 
 /** The last run of golden queries (MET-1); `regression` counts those that once failed. */
-export interface GoldenMetrics extends Schemas["GoldenMetrics"] {}
+export interface GoldenMetrics extends Schema<"GoldenMetrics"> {}
 
 /** How one golden query was answered; the query goes by its name. */
-export interface GoldenResult extends Schemas["GoldenResult"] {}
+export interface GoldenResult extends Schema<"GoldenResult"> {}
 
 /** An entity, the entities around it, and the live memories that link them. */
-export interface Graph extends Schemas["Graph"] {}
+export interface Graph extends Schema<"Graph"> {}
 
 /** Something that happened, as a caller tells of it. */
-export interface Happening extends Schemas["Happening"] {}
+export interface Happening extends Schema<"Happening"> {}
 
 /** The last batch of a chain. Kept out of the database's reach, it proves later that history was not rewritten. */
-export interface Head extends Schemas["Head"] {}
+export interface Head extends Schema<"Head"> {}
 
 /** How the server is. */
-export interface Health extends Schemas["Health"] {}
+export interface Health extends Schema<"Health"> {}
 
 /** When a job ran last in the tenant, how long it took, and how often it failed in a row. */
-export interface JobRun extends Schemas["JobRun"] {}
+export interface JobRun extends Schema<"JobRun"> {}
 
 /** A memory or conflict set that did not fit, and the tokens that it would have taken. */
-export interface LeftOutProposal extends Schemas["LeftOut"] {}
+export interface LeftOutProposal extends Schema<"LeftOut"> {}
 
 /** One entry for each block, in order; and the run's own proposals since its last compile. */
-export interface Manifest extends Schemas["Manifest"] {}
+export interface Manifest extends Schema<"Manifest"> {}
 
 /** What one block shows, under which labels, and how many tokens it used. */
-export interface ManifestEntry extends Schemas["ManifestEntry"] {}
+export interface ManifestEntry extends Schema<"ManifestEntry"> {}
 
 /** The answer to a consent request. */
-export interface MeAnswerBody extends Schemas["MeAnswerBody"] {}
+export interface MeAnswerBody extends Schema<"MeAnswerBody"> {}
 
 /** A proposal. */
-export interface MeConfirmBody extends Schemas["MeConfirmBody"] {}
+export interface MeConfirmBody extends Schema<"MeConfirmBody"> {}
 
 /** A consent that a person gives themselves. */
-export interface MeConsentBody extends Schemas["MeConsentBody"] {}
+export interface MeConsentBody extends Schema<"MeConsentBody"> {}
 
 /** What is right instead. */
-export interface MeCorrectBody extends Schemas["MeCorrectBody"] {}
+export interface MeCorrectBody extends Schema<"MeCorrectBody"> {}
 
 /** A proposal. */
-export interface MeDeclineBody extends Schemas["MeDeclineBody"] {}
+export interface MeDeclineBody extends Schema<"MeDeclineBody"> {}
 
 /** A memory to forget. */
-export interface MeForgetBody extends Schemas["MeForgetBody"] {}
+export interface MeForgetBody extends Schema<"MeForgetBody"> {}
 
 /** Captures. */
-export interface MeOutcomesBody extends Schemas["MeOutcomesBody"] {}
+export interface MeOutcomesBody extends Schema<"MeOutcomesBody"> {}
 
 /** A consent to revoke. */
-export interface MeRevokeBody extends Schemas["MeRevokeBody"] {}
+export interface MeRevokeBody extends Schema<"MeRevokeBody"> {}
 
 /** Memories that began or ended between two points in time, the latest first. */
-export interface MemoryChanges extends Schemas["MemoryChanges"] {}
+export interface MemoryChanges extends Schema<"MemoryChanges"> {}
 
 /** A memory in a list, in its state at the requested time. */
-export interface MemorySummary extends Schemas["MemorySummary"] {}
+export interface MemorySummary extends Schema<"MemorySummary"> {}
 
 /** One chat message: fixed instructions on how to treat memory (`system`), or memory as data (`user`). */
-export interface Message extends Schemas["Message"] {}
+export interface Message extends Schema<"Message"> {}
 
 /** The metrics of one tenant for the time after `since` up to `until`, computed at `at`. */
-export interface Metrics extends Schemas["Metrics"] {}
+export interface Metrics extends Schema<"Metrics"> {}
 
 /** How often an extractor asked its language model on a day (UTC). */
-export interface ModelCalls extends Schemas["ModelCalls"] {}
+export interface ModelCalls extends Schema<"ModelCalls"> {}
 
 /** A capture that the person said, or that is about them. */
-export interface MyCapture extends Schemas["MyCapture"] {}
+export interface MyCapture extends Schema<"MyCapture"> {}
 
 /** The question whether a fact may be kept that was refused only for lack of consent (CON-9). */
-export interface MyConsentRequest extends Schemas["MyConsentRequest"] {}
+export interface MyConsentRequest extends Schema<"MyConsentRequest"> {}
 
 /** One verdict on a fact; the remarks of those who decide are not shown. */
-export interface MyDecision extends Schemas["MyDecision"] {}
+export interface MyDecision extends Schema<"MyDecision"> {}
 
 /** Everything that is held about an end user, for them to take along (SUB-5, IMP-4). */
-export interface MyExport extends Schemas["MyExport"] {}
+export interface MyExport extends Schema<"MyExport"> {}
 
 /** A fact that was read from a capture, and what became of it. */
-export interface MyFact extends Schemas["MyFact"] {}
+export interface MyFact extends Schema<"MyFact"> {}
 
 /** A memory about the person or of their runs, and where it comes from. */
-export interface MyMemory extends Schemas["MyMemory"] {}
+export interface MyMemory extends Schema<"MyMemory"> {}
 
 /** A memory with why it is held: what it came from, who decided, on which consent, and how often it was recalled. */
-export interface MyMemoryDetails extends Schemas["MyMemoryDetails"] {}
+export interface MyMemoryDetails extends Schema<"MyMemoryDetails"> {}
 
 /** What became of one capture of the person. */
-export interface MyOutcome extends Schemas["MyOutcome"] {}
+export interface MyOutcome extends Schema<"MyOutcome"> {}
 
 /** A fact that waits for a decision, and whether the person may confirm it. */
-export interface MyProposal extends Schemas["MyProposal"] {}
+export interface MyProposal extends Schema<"MyProposal"> {}
 
 /** A recall in one of the person's own runs: who recalled what, when. */
-export interface MyRecall extends Schemas["MyRecall"] {}
+export interface MyRecall extends Schema<"MyRecall"> {}
 
 /** A fact of a capture that a gate refused; no content is kept (CAN-5). */
-export interface MyRefusal extends Schemas["MyRefusal"] {}
+export interface MyRefusal extends Schema<"MyRefusal"> {}
 
 /** A text that contains the name: where it is, and the words around it. */
-export interface NameHit extends Schemas["NameHit"] {}
+export interface NameHit extends Schema<"NameHit"> {}
 
 /** One page of a search; `after` continues it, none when every text was searched. */
-export interface NameSearch extends Schemas["NameSearch"] {}
+export interface NameSearch extends Schema<"NameSearch"> {}
 
 /** An entity of the graph. */
-export interface Node extends Schemas["Node"] {}
+export interface Node extends Schema<"Node"> {}
 
 /** A memory that an undo did not restore at once: why, and the proposal in which a person decides on it, if any. */
-export interface NotRestored extends Schemas["NotRestored"] {}
+export interface NotRestored extends Schema<"NotRestored"> {}
 
 /** A code by which one person does one thing once; `code` is returned when it is made and stored nowhere. */
-export interface OneTimeCode extends Schemas["OneTimeCode"] {}
+export interface OneTimeCode extends Schema<"OneTimeCode"> {}
 
 /** How many proposals a person decided on a day (UTC). */
-export interface OperatorDay extends Schemas["OperatorDay"] {}
+export interface OperatorDay extends Schema<"OperatorDay"> {}
 
 /** The outcome for one of many: its status, the memory it became, or the error code. */
-export interface Outcome extends Schemas["Outcome"] {}
+export interface Outcome extends Schema<"Outcome"> {}
 
 /** All rules in which two packs differ; `same` when they decide alike (PAC-4). */
-export interface PackDifference extends Schemas["PackDifference"] {}
+export interface PackDifference extends Schema<"PackDifference"> {}
 
 /** A registered pack with its whole document. */
-export interface PackShown extends Schemas["PackShown"] {}
+export interface PackShown extends Schema<"PackShown"> {}
 
 /** Which version to put in force, and why. */
-export interface PacksActivateBody extends Schemas["PacksActivateBody"] {}
+export interface PacksActivateBody extends Schema<"PacksActivateBody"> {}
 
 /** Which ontology memories are to follow. */
-export interface PacksBackfillBody extends Schemas["PacksBackfillBody"] {}
+export interface PacksBackfillBody extends Schema<"PacksBackfillBody"> {}
 
 /** The pack to try, beside which other, and on which part of the past. */
-export interface PacksBacktestBody extends Schemas["PacksBacktestBody"] {}
+export interface PacksBacktestBody extends Schema<"PacksBacktestBody"> {}
 
 /** Two packs. */
-export interface PacksCompareBody extends Schemas["PacksCompareBody"] {}
+export interface PacksCompareBody extends Schema<"PacksCompareBody"> {}
 
 /** The pack to register. */
-export interface PacksRegisterBody extends Schemas["PacksRegisterBody"] {}
+export interface PacksRegisterBody extends Schema<"PacksRegisterBody"> {}
 
 /** Which version to retire, and why. */
-export interface PacksRetireBody extends Schemas["PacksRetireBody"] {}
+export interface PacksRetireBody extends Schema<"PacksRetireBody"> {}
 
 /** A capture that could not be consolidated and waits for an operator; the capture itself is unchanged. */
-export interface Parked extends Schemas["Parked"] {}
+export interface Parked extends Schema<"Parked"> {}
 
 /** A gate that passed a candidate, and why. */
-export interface Passed extends Schemas["Passed"] {}
+export interface Passed extends Schema<"Passed"> {}
 
 /** Personal data that got into memory though it should not have (MET-4); the target is none. */
-export interface PiiMetrics extends Schemas["PiiMetrics"] {}
+export interface PiiMetrics extends Schema<"PiiMetrics"> {}
 
 /** One pass over memories: how many, what was found, how many could not be decrypted; `done` when none is left. */
-export interface PiiScan extends Schemas["PiiScan"] {}
+export interface PiiScan extends Schema<"PiiScan"> {}
 
 /** A reviewer who has the same proposal open. */
-export interface Presence extends Schemas["Presence"] {}
+export interface Presence extends Schema<"Presence"> {}
 
 /** What a recall would return before and after a proposal's approval. */
-export interface Preview extends Schemas["Preview"] {}
+export interface Preview extends Schema<"Preview"> {}
 
 /** A person or service that acts in one tenant, with the roles it holds and what it may speak for. */
-export interface Principal extends Schemas["Principal"] {}
+export interface Principal extends Schema<"Principal"> {}
 
 /** A built-in profile: a pack by name. */
-export interface Profile extends Schemas["Profile"] {}
+export interface Profile extends Schema<"Profile"> {}
 
 /** What a profile does with one write class. */
-export interface ProfileClass extends Schemas["ProfileClass"] {}
+export interface ProfileClass extends Schema<"ProfileClass"> {}
 
 /** A promoted memory; after its insert only its retraction can change it, once (PRO-2, PRO-3). */
-export interface PromotedMemory extends Schemas["PromotedMemory"] {}
+export interface PromotedMemory extends Schema<"PromotedMemory"> {}
 
 /** How many memories of a tier and class were promoted, by policy (`auto`) or by a person. */
-export interface PromotionTally extends Schemas["PromotionTally"] {}
+export interface PromotionTally extends Schema<"PromotionTally"> {}
 
 /** A candidate in review, or one that has had its final verdict. */
-export interface Proposal extends Schemas["Proposal"] {}
+export interface Proposal extends Schema<"Proposal"> {}
 
 /** What `propose` takes: a typed fact, and the circumstances of its capture. */
-export interface ProposeBody extends Schemas["ProposeBody"] {}
+export interface ProposeBody extends Schema<"ProposeBody"> {}
 
 /** A record's provenance: where it came from, who approved it, when (REC-5). */
-export interface Provenance extends Schemas["Provenance"] {}
+export interface Provenance extends Schema<"Provenance"> {}
 
 /** An approval. */
-export interface QueueApproveBody extends Schemas["QueueApproveBody"] {}
+export interface QueueApproveBody extends Schema<"QueueApproveBody"> {}
 
 /** Many approvals. */
-export interface QueueApproveManyBody extends Schemas["QueueApproveManyBody"] {}
+export interface QueueApproveManyBody extends Schema<"QueueApproveManyBody"> {}
 
 /** Whom to assign a proposal to. */
-export interface QueueAssignBody extends Schemas["QueueAssignBody"] {}
+export interface QueueAssignBody extends Schema<"QueueAssignBody"> {}
 
 /** An edit to try. */
-export interface QueueCheckBody extends Schemas["QueueCheckBody"] {}
+export interface QueueCheckBody extends Schema<"QueueCheckBody"> {}
 
 /** How many proposals are open, by kind; a proposal with two reasons counts under both. */
-export interface QueueCounts extends Schemas["QueueCounts"] {}
+export interface QueueCounts extends Schema<"QueueCounts"> {}
 
 /** What to change in a proposal. */
-export interface QueueEditBody extends Schemas["QueueEditBody"] {}
+export interface QueueEditBody extends Schema<"QueueEditBody"> {}
 
 /** An action on a proposal, with a note. */
-export interface QueueLiftBody extends Schemas["QueueLiftBody"] {}
+export interface QueueLiftBody extends Schema<"QueueLiftBody"> {}
 
 /** The review queue (MET-7): decided in the window, in time or not, and what waited at its end. */
-export interface QueueMetrics extends Schemas["QueueMetrics"] {}
+export interface QueueMetrics extends Schema<"QueueMetrics"> {}
 
 /** Another tier, another priority. */
-export interface QueueOverrideBody extends Schemas["QueueOverrideBody"] {}
+export interface QueueOverrideBody extends Schema<"QueueOverrideBody"> {}
 
 /** Which recall to preview. */
-export interface QueuePreviewBody extends Schemas["QueuePreviewBody"] {}
+export interface QueuePreviewBody extends Schema<"QueuePreviewBody"> {}
 
 /** A rejection. */
-export interface QueueRejectBody extends Schemas["QueueRejectBody"] {}
+export interface QueueRejectBody extends Schema<"QueueRejectBody"> {}
 
 /** An action on a proposal; with `version`, only if it is still at that version. */
-export interface QueueReleaseBody extends Schemas["QueueReleaseBody"] {}
+export interface QueueReleaseBody extends Schema<"QueueReleaseBody"> {}
 
 /** A reason: a stable code and its details (ids, labels, numbers; never content). */
-export interface Reason extends Schemas["Reason"] {}
+export interface Reason extends Schema<"Reason"> {}
 
 /** The answer to one recall. */
-export interface Recall extends Schemas["Recall"] {}
+export interface Recall extends Schema<"Recall"> {}
 
 /** A recall. */
-export interface RecallBody extends Schemas["RecallBody"] {}
+export interface RecallBody extends Schema<"RecallBody"> {}
 
 /** How recorded recalls would change: how many were run, and how many records appear, disappear or move. */
-export interface RecallChanges extends Schemas["RecallChanges"] {}
+export interface RecallChanges extends Schema<"RecallChanges"> {}
 
 /** A recorded recall with what it returned, in its order. */
-export interface RecallDetails extends Schemas["RecallDetails"] {}
+export interface RecallDetails extends Schema<"RecallDetails"> {}
 
 /** Recalls of the window, and how many memories they returned. */
-export interface RecallMetrics extends Schemas["RecallMetrics"] {}
+export interface RecallMetrics extends Schema<"RecallMetrics"> {}
 
 /** What a recall would return to a run; not recorded as a recall. */
-export interface RecallPreview extends Schemas["RecallPreview"] {}
+export interface RecallPreview extends Schema<"RecallPreview"> {}
 
 /** A recorded recall: whose, when, under which pack, and how much it returned; never its query. */
-export interface RecallSummary extends Schemas["RecallSummary"] {}
+export interface RecallSummary extends Schema<"RecallSummary"> {}
 
 /** How often recalls returned a memory, and when they first and last did. */
-export interface Recalled extends Schemas["Recalled"] {}
+export interface Recalled extends Schema<"Recalled"> {}
 
 /** That a capture is committed; `repeated` when its idempotency key had brought it in before. */
-export interface Receipt extends Schemas["Receipt"] {}
+export interface Receipt extends Schema<"Receipt"> {}
 
 /** The receipts of many captures, in the order of the captures. */
-export interface Receipts extends Schemas["Receipts"] {}
+export interface Receipts extends Schema<"Receipts"> {}
 
 /** A recalled memory. */
-export interface Record extends Schemas["Record"] {}
+export interface Record extends Schema<"Record"> {}
 
 /** How golden queries were answered. */
-export interface RecordGoldenBody extends Schemas["RecordGoldenBody"] {}
+export interface RecordGoldenBody extends Schema<"RecordGoldenBody"> {}
 
 /** How often a kind was masked in candidates of a class (RED-4), or found and left as an exception (RED-5). */
-export interface RedactionTally extends Schemas["RedactionTally"] {}
+export interface RedactionTally extends Schema<"RedactionTally"> {}
 
 /** A candidate that a gate refused: no content is kept (CAN-5). */
-export interface Refusal extends Schemas["Refusal"] {}
+export interface Refusal extends Schema<"Refusal"> {}
 
 /** A fact that a gate refused: where it came from, which gate and why; no content is kept (CAN-5). */
-export interface RefusalEntry extends Schemas["RefusalEntry"] {}
+export interface RefusalEntry extends Schema<"RefusalEntry"> {}
 
 /** How often a gate refused for a reason. */
-export interface RefusalTally extends Schemas["RefusalTally"] {}
+export interface RefusalTally extends Schema<"RefusalTally"> {}
 
 /** How many memories got words or vectors that they lacked, and the embedder that is in use now. */
-export interface Reindexed extends Schemas["Reindexed"] {}
+export interface Reindexed extends Schema<"Reindexed"> {}
 
 /** How often end users had to say again what was already promoted (MET-9). */
-export interface RepetitionMetrics extends Schemas["RepetitionMetrics"] {}
+export interface RepetitionMetrics extends Schema<"RepetitionMetrics"> {}
 
 /** A recorded recall, run again as of its time (REC-9). */
-export interface Replay extends Schemas["Replay"] {}
+export interface Replay extends Schema<"Replay"> {}
 
 /** A capture that is queued to be consolidated again. */
-export interface Rerun extends Schemas["Rerun"] {}
+export interface Rerun extends Schema<"Rerun"> {}
 
 /** A version that can no longer be activated or pinned; what was decided under it stays readable. */
-export interface Retirement extends Schemas["Retirement"] {}
+export interface Retirement extends Schema<"Retirement"> {}
 
 /** Which memory to retract, and why. */
-export interface RetractBody extends Schemas["RetractBody"] {}
+export interface RetractBody extends Schema<"RetractBody"> {}
 
 /** The retraction of a memory: by whom, when, why, and what replaced it. */
-export interface Retraction extends Schemas["Retraction"] {}
+export interface Retraction extends Schema<"Retraction"> {}
 
 /** A memory that a recall returned, with its provenance, and whether the run would see it now (REC-5). */
-export interface Returned extends Schemas["Returned"] {}
+export interface Returned extends Schema<"Returned"> {}
 
 /** One rule that differs: its path (`memory_layer.classes.preference.sla`) and both values. */
-export interface RuleChange extends Schemas["RuleChange"] {}
+export interface RuleChange extends Schema<"RuleChange"> {}
 
 /** What one rule decides differently, how often, with examples. */
-export interface RuleDifference extends Schemas["RuleDifference"] {}
+export interface RuleDifference extends Schema<"RuleDifference"> {}
 
 /** An agent's run as the agent describes it: what it works on, for whom, and what it asks to see. */
-export interface Run extends Schemas["Run"] {}
+export interface Run extends Schema<"Run"> {}
 
 /** A run that a reviewer or an auditor asks about: of any agent of the tenant. */
-export interface RunAsked extends Schemas["RunAsked"] {}
+export interface RunAsked extends Schema<"RunAsked"> {}
 
 /** Which runs could see a fact: user, session, workflow, intent, qualifiers. */
-export interface Scope extends Schemas["Scope"] {}
+export interface Scope extends Schema<"Scope"> {}
 
 /** How many events were sealed. */
-export interface Sealed extends Schemas["Sealed"] {}
+export interface Sealed extends Schema<"Sealed"> {}
 
 /** The name to search for, and for which erasure; `after` continues a search. */
-export interface SearchTextsBody extends Schemas["SearchTextsBody"] {}
+export interface SearchTextsBody extends Schema<"SearchTextsBody"> {}
 
 /** The end of a session: its working memories are no longer recalled (TIR-6). */
-export interface SessionEnd extends Schemas["SessionEnd"] {}
+export interface SessionEnd extends Schema<"SessionEnd"> {}
 
 /** Which session to end. */
-export interface SessionsEndBody extends Schemas["SessionsEndBody"] {}
+export interface SessionsEndBody extends Schema<"SessionsEndBody"> {}
 
 /** A capture on which other facts rest too; those would go with it. */
-export interface SharedCapture extends Schemas["SharedCapture"] {}
+export interface SharedCapture extends Schema<"SharedCapture"> {}
 
 /** The tools and channels that a credential may speak for; `*` means all. By default none. */
-export interface SpeaksFor extends Schemas["SpeaksFor"] {}
+export interface SpeaksFor extends Schema<"SpeaksFor"> {}
 
 /** Times in seconds; none if there was nothing to measure. */
-export interface Spread extends Schemas["Spread"] {}
+export interface Spread extends Schema<"Spread"> {}
 
 /** Live memories of a tier and class at the window's end, and the bytes of their sealed bodies (MET-10). */
-export interface Stored extends Schemas["Stored"] {}
+export interface Stored extends Schema<"Stored"> {}
 
 /** What a proposer sees: that the proposal is in review, and in the end a person's decision. */
-export interface Submission extends Schemas["Submission"] {}
+export interface Submission extends Schema<"Submission"> {}
 
 /** The result of a sweep: what was removed because its consent ended. */
-export interface Sweep extends Schemas["Sweep"] {}
+export interface Sweep extends Schema<"Sweep"> {}
 
 /** How many tokens compiled memory takes compared with raw captures (MET-3), in the latest prompts of the window. */
-export interface TokenMetrics extends Schemas["TokenMetrics"] {}
+export interface TokenMetrics extends Schema<"TokenMetrics"> {}
 
 /** Everything a promoted memory is based on, and the recalls and prompts that used it, the latest first. */
-export interface Trail extends Schemas["Trail"] {}
+export interface Trail extends Schema<"Trail"> {}
 
 /** A point in time at which memories began or ended. */
-export interface Turn extends Schemas["Turn"] {}
+export interface Turn extends Schema<"Turn"> {}
 
 /** A typed candidate that a caller proposes directly (CAN-8). */
-export interface TypedFact extends Schemas["TypedFact"] {}
+export interface TypedFact extends Schema<"TypedFact"> {}
 
 /** Which promotion to undo. */
-export interface UndoBody extends Schemas["UndoBody"] {}
+export interface UndoBody extends Schema<"UndoBody"> {}
 
 /** What an undo did: the retraction, the memories that came back, and those that did not (PRO-8). */
-export interface Undone extends Schemas["Undone"] {}
+export interface Undone extends Schema<"Undone"> {}
 
 /** One decision on a proposal: who, when, under which pack, what, why (REV-1). */
-export interface Verdict extends Schemas["Verdict"] {}
+export interface Verdict extends Schema<"Verdict"> {}
 
 /** The result of a verification; `ok` when everything was checked and nothing is broken. */
-export interface Verification extends Schemas["Verification"] {}
+export interface Verification extends Schema<"Verification"> {}
 
 /** How far to verify the chain, and from where. */
-export interface VerifyBody extends Schemas["VerifyBody"] {}
+export interface VerifyBody extends Schema<"VerifyBody"> {}
 
 /** What a profile leaves to people, and to whom. */
-export interface Waiting extends Schemas["Waiting"] {}
+export interface Waiting extends Schema<"Waiting"> {}
 
 /** A webhook with its position in the log: `seq` and `n` of the last event that was delivered. */
-export interface Webhook extends Schemas["Webhook"] {}
+export interface Webhook extends Schema<"Webhook"> {}
 
 /** A webhook as an admin registers it; without `types` it gets every event. */
-export interface WebhooksAddBody extends Schemas["WebhooksAddBody"] {}
+export interface WebhooksAddBody extends Schema<"WebhooksAddBody"> {}
 
 /** From where on events are posted again. */
-export interface WebhooksReplayBody extends Schemas["WebhooksReplayBody"] {}
+export interface WebhooksReplayBody extends Schema<"WebhooksReplayBody"> {}
 
 /** Which parked captures to try again; by default all. */
-export interface WorkRequeueBody extends Schemas["WorkRequeueBody"] {}
+export interface WorkRequeueBody extends Schema<"WorkRequeueBody"> {}
 
 /** Why a tenant's clock is reset. */
-export interface WorkResetClockBody extends Schemas["WorkResetClockBody"] {}
+export interface WorkResetClockBody extends Schema<"WorkResetClockBody"> {}
 
 /** How often memory was of use to a workflow (MET-2); `workflow_id` is none for runs without one. */
-export interface WorkflowHits extends Schemas["WorkflowHits"] {}
+export interface WorkflowHits extends Schema<"WorkflowHits"> {}
 
 /** One of the run's own proposals since its last compile: no content (REC-12). */
-export interface WriteNotice extends Schemas["WriteNotice"] {}
+export interface WriteNotice extends Schema<"WriteNotice"> {}
 
 /** The answer to a refused or failed request. */
-export interface Problem extends Schemas["Problem"] {}
+export interface Problem extends Schema<"Problem"> {}
 
 /** What `captures.list` takes as a query. */
 export type CapturesListQuery = NonNullable<operations["captures_list_v1_captures_get"]["parameters"]["query"]>;
