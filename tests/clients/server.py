@@ -19,13 +19,14 @@ from tests.server_thread import EVERY_LABEL
 MUNIMENT = Path(sys.executable).with_name("muniment")
 # Two admins, as some packs take a second one.
 OPERATORS = {
-    "author": "correction_writer",
-    "reviewer": "reviewer",
-    "second_reviewer": "reviewer",
-    "officer": "privacy_officer",
-    "auditor": "auditor",
-    "admin": "admin",
-    "second_admin": "admin",
+    "author": {"correction_writer"},
+    "reviewer": {"reviewer"},
+    "second_reviewer": {"reviewer"},
+    "officer": {"privacy_officer"},
+    "auditor": {"auditor"},
+    "admin": {"admin"},
+    "second_admin": {"admin"},
+    "owner": {"admin", "auditor"},
 }
 # The end user of the runs.
 USER = "cust_1"
@@ -41,7 +42,7 @@ def keys(fabric: Fabric, tenant_id: str) -> dict[str, str]:
         return found.token
 
     return {
-        **{name: made(name, kind="operator", roles={role}) for name, role in OPERATORS.items()},
+        **{name: made(name, kind="operator", roles=roles) for name, roles in OPERATORS.items()},
         "agent": made(
             "bot",
             kind="agent",

@@ -6,7 +6,16 @@ import { Client, type ClientOptions, isRefusal, type ProposeBody, type Run, type
 
 /** Who has a key. */
 export type Person =
-  "agent" | "author" | "reviewer" | "second_reviewer" | "officer" | "auditor" | "admin" | "second_admin" | "subject";
+  | "agent"
+  | "author"
+  | "reviewer"
+  | "second_reviewer"
+  | "officer"
+  | "auditor"
+  | "admin"
+  | "second_admin"
+  | "owner"
+  | "subject";
 
 interface Started {
   url: string;
