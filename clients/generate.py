@@ -8,20 +8,24 @@
 | src/generated/errors.ts | a class for each error code |
 | src/generated/version.ts | the version of the package, from pyproject.toml |
 
-`src/generated/schema.ts` is made from openapi.json by a generator in Node: `npm run generate`.
+`src/generated/schema.ts` is made from openapi.json by openapi-typescript (`npm run generate`), where Node.js is.
 """
 
 import json
+import sys
 import tomllib
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from clients import typescript_errors, typescript_verbs
+from clients import node, typescript_errors, typescript_verbs
 from clients.typescript_text import HEADER
 from muniment.http.app import openapi_document
 
 ROOT = Path(__file__).parents[1]
 TYPESCRIPT = ROOT / "clients" / "typescript"
+SCHEMA = TYPESCRIPT / "src" / "generated" / "schema.ts"
+_NAME_OF_SCHEMA = SCHEMA.relative_to(ROOT).as_posix()
 
 
 def files() -> dict[Path, str]:
@@ -47,10 +51,30 @@ def version() -> str:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 
+def stale() -> list[str]:
+    """The names of the generated files that do not hold what they are to."""
+    found = [path for path, text in files().items() if not path.is_file() or path.read_text("utf-8") != text]
+    return [path.relative_to(ROOT).as_posix() for path in found] + ([] if _schema_is_current() else [_NAME_OF_SCHEMA])
+
+
+def _schema_is_current() -> bool:
+    """Whether schema.ts was made from openapi.json as it is: its second line has the hash."""
+    mark = sha256((TYPESCRIPT / "openapi.json").read_bytes()).hexdigest()
+    return mark in SCHEMA.read_text("utf-8").split("\n")[1]
+
+
 def main() -> None:
     """Write the files."""
     for path, text in files().items():
         path.write_text(text, "utf-8")
+    if _schema_is_current():
+        return
+    try:
+        found = node.find()
+        found.install(TYPESCRIPT)
+    except node.NotRun as missing:
+        sys.exit(f"{_NAME_OF_SCHEMA} is stale and was not written: {missing}")
+    sys.exit(found.npm(TYPESCRIPT, "run", "--silent", "generate").returncode)
 
 
 if __name__ == "__main__":

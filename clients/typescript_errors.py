@@ -5,7 +5,7 @@ from muniment import errors
 from muniment.errors import MomentAmbiguous, MunimentError, PackInvalid, RateLimited
 
 # What some have beside the rest.
-_MORE = {
+_MORE: dict[type[MunimentError], str] = {
     PackInvalid: """
   /** Every error of the pack, each with its line. */
   get problems(): readonly PackProblem[] {

@@ -265,13 +265,13 @@ class _Method:
 
     def _written_type(self, schema: dict[str, Any]) -> str:
         match schema:
-            case {"$ref": str(place)}:
+            case {"$ref": place}:
                 return self._use(place.removeprefix(_SCHEMAS))
-            case {"anyOf": list(parts)}:
+            case {"anyOf": parts}:
                 return " | ".join(self._written_type(one) for one in parts)
-            case {"enum": list(values)}:
+            case {"enum": values}:
                 return " | ".join(f'"{one}"' for one in values)
-            case {"type": "array", "items": dict(items)}:
+            case {"type": "array", "items": items}:
                 held = self._written_type(items)
                 return f"({held})[]" if " " in held else f"{held}[]"
             case {"type": "string" | "null" | "boolean" as kind}:

@@ -21,6 +21,7 @@ export default defineConfig(
   {
     files: ["tests/**/*.ts"],
     rules: {
+      "@typescript-eslint/no-unused-vars": ["error", { varsIgnorePattern: "^_", argsIgnorePattern: "^_" }],
       // node:test waits for its tests by itself.
       "@typescript-eslint/no-floating-promises": [
         "error",

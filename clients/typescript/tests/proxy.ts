@@ -46,6 +46,15 @@ export const hold: Act = () => undefined;
 /** Pass it on, and break the connection after so many bytes of the body. */
 export function cut(bytes: number): Act {
   return async (seen, response) => {
+    await silence(bytes)(seen, response);
+    // What was written goes out first.
+    setTimeout(() => response.destroy(), 20);
+  };
+}
+
+/** Pass it on, and send no more after so many bytes of the body. */
+export function silence(bytes: number): Act {
+  return async (seen, response) => {
     const answer = await forwarded(seen);
     response.writeHead(answer.statusCode ?? 500, answer.headers);
     let left = bytes;
@@ -54,8 +63,6 @@ export function cut(bytes: number): Act {
       left -= chunk.byteLength;
       if (left <= 0) break;
     }
-    // What was written goes out first.
-    setTimeout(() => response.destroy(), 20);
   };
 }
 
