@@ -65,7 +65,7 @@ bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) .muniment .muniment-demo build
+	rm -rf $(VENV) .muniment .muniment-demo build clients/typescript/node_modules clients/typescript/dist clients/typescript/build
 
 $(BIN)/python:
 	@echo "creating $(VENV) ..."

@@ -16,7 +16,7 @@ const own = `${root}.venv/bin/python`;
 const python = process.env["MUNIMENT_PYTHON"] ?? (existsSync(own) ? own : "python3");
 
 const tenants = files.map((name) => name.replace(".test.js", ""));
-const server = spawn(python, ["-m", "tests.clients.server", ...tenants, "elsewhere"], {
+const server = spawn(python, ["-m", "tests.typescript.server", ...tenants, "elsewhere"], {
   cwd: root,
   stdio: ["pipe", "pipe", process.env["MUNIMENT_TEST_LOG"] === undefined ? "ignore" : "inherit"],
 });

@@ -68,19 +68,17 @@ def _reached(value: Any, schemas: dict[str, Any]) -> set[str]:
     found: set[str] = set()
     waiting = [value]
     while waiting:
-        match waiting.pop():
-            case {"$ref": str(place)}:
-                name = place.rpartition("/")[2]
-                # Ours, which is added when all others are known, refers to no other.
-                if name not in found and name in schemas:
-                    found.add(name)
-                    waiting.append(schemas[name])
-            case dict() as told:
-                waiting += cast("dict[str, Any]", told).values()
-            case list() as items:
-                waiting += cast("list[Any]", items)
-            case _:
-                pass
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += cast("list[Any]", one)
+        elif isinstance(one, dict):
+            told = cast("dict[str, Any]", one)
+            name = str(told.get("$ref", "")).rpartition("/")[2]
+            # `Problem` is added when all others are known; it refers to no other.
+            if name not in found and name in schemas:
+                found.add(name)
+                waiting.append(schemas[name])
+            waiting += told.values()
     return found
 
 

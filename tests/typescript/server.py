@@ -1,4 +1,4 @@
-"""A server for the tests of clients in other languages: `python -m tests.clients.server TENANT ...`.
+"""A server for the tests of the TypeScript client: `python -m tests.typescript.server TENANT ...`.
 
 It starts `muniment serve` on a temporary home and writes one line of JSON: its address, and for each tenant a key of
 every kind of person. It ends when its input does. Nothing is done in the background: a test says when.
