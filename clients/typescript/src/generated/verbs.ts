@@ -529,6 +529,20 @@ export class Me extends VerbGroup {
     );
   }
 
+  /**
+   * Undo what policy promoted about the caller, and promote again what it had superseded.
+   *
+   * Within the pack's term; after it, `forget` is possible still. What a person had approved, or what cannot come back
+   * at once, waits for a person. Throws `NotFound`, `Denied` for a memory that is not of the caller's own runs alone,
+   * and `Conflict` if a person approved it, if it was retracted, or if the term is over.
+   */
+  async undo(memoryId: string, options?: RequestOptions): Promise<Undone> {
+    return await this.connection.call(
+      { method: "POST", path: `/v1/me/memories/${segment(memoryId, "memory_id")}/undo`, effect: "write" },
+      options,
+    );
+  }
+
   /** Let a fact that was forgotten be proposed again. Throws `NotFound`, and `Conflict` if it was not forgotten. */
   async allowAgain(memoryId: string, options?: RequestOptions): Promise<MyMemory> {
     return await this.connection.call(
