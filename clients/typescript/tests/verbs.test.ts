@@ -180,7 +180,7 @@ test("an end user sees what is held about them and acts on it", async () => {
   const agent = as("agent");
   const said = await agent.capture({
     kind: "message",
-    text: "I prefer to be called in the morning. I was diagnosed with diabetes.",
+    text: "I prefer to be called in the morning. I live in Hamburg. I was diagnosed with diabetes.",
     classification: "INTERNAL",
     origin: "channel:app_chat",
     run,
@@ -190,13 +190,15 @@ test("an end user sees what is held about them and acts on it", async () => {
   assert.equal(outcome?.capture_id, said.capture_id);
   const held = (await me.list({ live: true })).items;
   const byPolicy = held.find((one) => one.text.includes("morning"));
-  const [first, second] = held.filter((one) => one !== byPolicy);
-  assert.ok(byPolicy && first && second);
+  const other = held.find((one) => one.text.includes("Hamburg"));
+  const [first, second] = held.filter((one) => one !== byPolicy && one !== other);
+  assert.ok(byPolicy && other && first && second);
   assert.equal((await me.get(first.memory_id)).memory_id, first.memory_id);
   assert.ok((await me.captures()).items.length > 0);
   assert.ok((await me.recalls()).items.length > 0);
 
   assert.equal((await as("reviewer").undo(byPolicy.memory_id)).retraction.memory_id, byPolicy.memory_id);
+  assert.equal((await me.undo(other.memory_id)).retraction.memory_id, other.memory_id);
   assert.equal((await me.forget(first.memory_id)).memory_id, first.memory_id);
   assert.equal((await me.allowAgain(first.memory_id)).memory_id, first.memory_id);
   assert.ok(!isRefusal(await me.correct(second.memory_id, { text: "It is the afternoon." })));
