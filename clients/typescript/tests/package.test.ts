@@ -60,10 +60,14 @@ test("the first example runs in a clean folder", async () => {
   const place = join(folder, "first-memory.js");
   copyFileSync(new URL("../examples/first-memory.js", import.meta.url), place);
   const keys = { AGENT_KEY: keyOf("agent"), REVIEWER_KEY: keyOf("reviewer"), MUNIMENT_SERVER: url };
-  assert.equal(
-    await run(process.execPath, [place], folder, keys),
-    "promoted\ncustomer:cust_8861 preferred language: French (approved by reviewer)\n",
-  );
+  const recalled = "customer:cust_8861 preferred language: French (approved by reviewer)\n";
+  assert.equal(await run(process.execPath, [place], folder, keys), `promoted\n${recalled}`);
+  // Newer ones run TypeScript as it is.
+  if (Number(process.versions.node.split(".")[0]) >= 24) {
+    const source = join(folder, "first-memory.ts");
+    copyFileSync(join(home, "examples/first-memory.ts"), source);
+    assert.equal(await run(process.execPath, [source], folder, keys), `duplicate\n${recalled}`);
+  }
 });
 
 test("programs for node, for bundlers and for browsers compile with its types", async () => {
