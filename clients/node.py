@@ -18,6 +18,7 @@ _AWAY = (
     "ECONNRESET",
     "ETIMEDOUT",
     "ENETUNREACH",
+    "ERR_SOCKET_TIMEOUT",
     "E401",
     "E403",
     "ENOTCACHED",
@@ -48,7 +49,7 @@ class Node:
         if mark.is_file() and mark.read_text("utf-8") == lock:
             return
         print("installing the packages of the TypeScript client (once) ...", flush=True)
-        done = self.npm(folder, "ci", captured=True)
+        done = self.npm(folder, "ci", "--fetch-retries=1", "--fetch-timeout=60000", captured=True)
         if done.returncode != 0:
             if any(code in done.stderr for code in _AWAY):
                 raise NotRun("the packages could not be installed from npm")

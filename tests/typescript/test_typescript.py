@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from clients import generate, node, typescript_errors, typescript_verbs
-from clients.typescript_text import comment, group
+from clients.typescript_text import camel, comment, group
 
+from muniment.client import Client
 from muniment.errors import MunimentError
 from muniment.http.app import openapi_document
-from muniment.verbs.registry import verbs
+from muniment.verbs.registry import GROUPS, verbs
 
 CLIENT = generate.TYPESCRIPT
 EXAMPLES = CLIENT / "examples"
@@ -40,17 +41,16 @@ def test_types_of_another_document_are_stale(monkeypatch: pytest.MonkeyPatch, tm
     assert generate.stale() == ["clients/typescript/src/generated/schema.ts"]
 
 
-def test_every_verb_that_is_served_is_a_method() -> None:
+def test_every_verb_of_the_python_client_is_a_method_of_the_same_group() -> None:
     text = typescript_verbs.verbs_module(openapi_document())
+    bodies = dict(re.findall(r"^export class (\w+) extends VerbGroup \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE))
     served = [one for one in verbs().values() if one.method is not None]
     assert len(served) > 90
-    methods = re.findall(r"^  (?:async )?(\w+)\($", text, re.MULTILINE) + re.findall(
-        r"^  (?:async )?(\w+)\(.*\{$", text, re.MULTILINE
-    )
-    # The constructor of the class that has the groups is the one more.
-    assert len(methods) == len(served) + 1
     for one in served:
-        assert f'"{one.method}"' in text or one.method == "GET"
+        assert hasattr(Client, one.group or one.verb)
+        body = bodies[GROUPS[one.group].class_name if one.group else "Verbs"]
+        assert re.search(rf"^  (async )?{camel(one.verb)}\(", body, re.MULTILINE), one.name
+        assert f'"/v1{one.path}"' in body or f"`/v1{one.path.partition('{')[0]}" in body
 
 
 def test_every_error_has_a_class_with_its_code_and_its_parent() -> None:
