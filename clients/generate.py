@@ -6,20 +6,21 @@
 | src/generated/types.ts | names for the types of schema.ts |
 | src/generated/verbs.ts | every verb that is served, in its group |
 | src/generated/errors.ts | a class for each error code |
-| src/generated/version.ts | the version of the package, from pyproject.toml |
+| src/generated/version.ts | the version of the project |
+| package.json, package-lock.json | the same version; the rest of them is written by hand and by npm |
 
 `src/generated/schema.ts` is made from openapi.json by openapi-typescript (`npm run generate`), where Node.js is.
 """
 
 import json
 import sys
-import tomllib
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from clients import node, typescript_errors, typescript_verbs
 from clients.typescript_text import HEADER
+from muniment import __version__
 from muniment.http.app import openapi_document
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +38,8 @@ def files() -> dict[Path, str]:
         generated / "types.ts": typescript_verbs.types_module(document),
         generated / "verbs.ts": typescript_verbs.verbs_module(document),
         generated / "errors.ts": typescript_errors.errors_module(),
-        generated / "version.ts": f'{HEADER}\nexport const VERSION = "{version()}";\n',
+        generated / "version.ts": f'{HEADER}\nexport const VERSION = "{__version__}";\n',
+        **{path: _with_version(path) for path in (TYPESCRIPT / "package.json", TYPESCRIPT / "package-lock.json")},
     }
 
 
@@ -46,9 +48,13 @@ def document_text(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def version() -> str:
-    """The version of the project."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+def _with_version(path: Path) -> str:
+    """A file of npm's with the version of the project, written as npm does."""
+    told = json.loads(path.read_text("utf-8"))
+    told["version"] = __version__
+    if "packages" in told:
+        told["packages"][""]["version"] = __version__
+    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
 def stale() -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from clients import generate, node, typescript_errors, typescript_verbs
 from clients.typescript_text import camel, comment, group
 
+from muniment import __version__
 from muniment.client import Client
 from muniment.errors import MunimentError
 from muniment.http.app import openapi_document
@@ -39,6 +40,12 @@ def test_types_of_another_document_are_stale(monkeypatch: pytest.MonkeyPatch, tm
     schema.write_text("// Generated\n// sha256 of openapi.json: 00\n", "utf-8")
     monkeypatch.setattr(generate, "SCHEMA", schema)
     assert generate.stale() == ["clients/typescript/src/generated/schema.ts"]
+
+
+def test_another_version_of_the_project_makes_the_package_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate, "__version__", "9.9.9")
+    names = ["package.json", "package-lock.json", "src/generated/version.ts"]
+    assert set(generate.stale()) == {f"clients/typescript/{name}" for name in names}
 
 
 def test_every_verb_of_the_python_client_is_a_method_of_the_same_group() -> None:
@@ -88,7 +95,7 @@ def test_every_field_of_an_answer_is_required_in_the_document() -> None:
 def test_the_package_has_the_version_and_the_licence_of_the_project() -> None:
     told = json.loads((CLIENT / "package.json").read_text("utf-8"))
     locked = json.loads((CLIENT / "package-lock.json").read_text("utf-8"))
-    assert told["version"] == locked["version"] == generate.version()
+    assert told["version"] == locked["version"] == locked["packages"][""]["version"] == __version__
     assert told["license"] == "Apache-2.0" and "dependencies" not in told
     assert (CLIENT / "LICENSE").read_bytes() == (generate.ROOT / "LICENSE").read_bytes()
     assert told["engines"]["node"] == f">={node.OLDEST}"
