@@ -1,4 +1,4 @@
-# Everything starts here: make run, make test, make test-browser, make test-faults, make check, make soak, make bench.
+# Everything starts here: make run, make test, make test-browser, make test-faults, make test-typescript, make check, make soak, make bench.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 READY  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt
 
-.PHONY: run test test-browser test-faults soak check format docs generate reference rule screenshots bench clean
+.PHONY: run test test-browser test-faults test-typescript soak check format docs generate reference rule screenshots bench clean
 
 run: $(READY)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
@@ -22,6 +22,9 @@ test-browser: $(STAMP)   ## the console in a browser; takes Chromium
 test-faults: $(STAMP)    ## processes killed, servers stopped, disks full, races, load; whole purges of random histories
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/faults tests/scenarios/test_erasure_stories.py
+
+test-typescript: $(STAMP) ## the TypeScript client: generated files, types, lint, its tests against a server, its package; takes Node.js and npm's packages
+	@$(BIN)/python -m clients.check
 
 soak: $(STAMP)           ## the random tests with new and many examples, workers and the postmaster killed for five minutes, stories through every interface; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
@@ -44,8 +47,9 @@ docs: $(STAMP)           ## the docs as a site, in build/docs; nothing in it com
 	@$(BIN)/mkdocs build --strict
 	@echo "open build/docs/index.html, or: $(BIN)/mkdocs serve"
 
-generate: $(STAMP)       ## the Python APIs, from the declarations of the verbs
+generate: $(STAMP)       ## the Python APIs and the TypeScript client, from the declarations of the verbs
 	@$(BIN)/python -m muniment.verbs.generate
+	@$(BIN)/python -m clients.generate
 
 reference: $(STAMP)      ## the pages of the reference that are drawn from the code
 	@$(BIN)/python docs/site/reference.py
@@ -61,7 +65,7 @@ bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) .muniment .muniment-demo build
+	rm -rf $(VENV) .muniment .muniment-demo build clients/typescript/node_modules clients/typescript/dist clients/typescript/build
 
 $(BIN)/python:
 	@echo "creating $(VENV) ..."
