@@ -72,7 +72,7 @@ class RequestMiddleware:
             try:
                 await self._handle(scope, headers, receive, answer)
             except MunimentError as error:
-                await answer.problem(problems.of(error, request_id))
+                await answer.problem(problems.shown(error, scope["path"], request_id))
             except ClientDisconnect:
                 await answer.problem(problems.of(InvalidInput("broke off", field="body"), request_id))
             except Exception as error:
