@@ -76,7 +76,13 @@ async def _serve(call: Call, run: "RunContext", personal: bool) -> None:
 
     options = call.options
     embedded_in = None if database_address(options["url"], options["home"]) else home_folder(options["home"])
-    await serve(OpeningFabric(lambda: _opened(call, embedded_in)), run, home=embedded_in)
+    opening = OpeningFabric(lambda: _opened(call, embedded_in))
+    if not personal or embedded_in is None:
+        await serve(opening, run, home=embedded_in)
+        return
+    from muniment.mcp.hook_service import HookService
+
+    await serve(opening, run, home=embedded_in, beside=HookService(embedded_in, opening.get).run)
 
 
 @asynccontextmanager
@@ -88,6 +94,8 @@ async def _opened(call: Call, home: "Path | None") -> "AsyncGenerator[AsyncFabri
 
     if home is not None:
         embedded.release_before_ending()
+        if not home.exists():
+            call.note(f"creating a database in {home}")
     with embedded.starting(home) if home is not None else nullcontext():
         fabric = await run_sync(_made, call)
         await fabric
@@ -99,7 +107,6 @@ def _made(call: Call) -> "AsyncFabric":
     from muniment.fabric import AsyncFabric
 
     options, settings = call.options, call.settings()
-    call.note_new(settings)
     return AsyncFabric.open(options["url"], pack=options["pack_file"], home=options["home"], embedder=settings.embedder)
 
 

@@ -24,7 +24,7 @@ _OPENS_WITHIN = 20.0
 
 
 async def serve(
-    opening: OpeningFabric, run: RunContext, home: Path | None, beside: Callable[[], Any] | None = None
+    opening: OpeningFabric, run: RunContext, *, home: Path | None = None, beside: Callable[[], Any] | None = None
 ) -> None:
     """Answer what comes on stdin, on stdout, until stdin ends. Whatever else is printed meanwhile goes to stderr.
 
