@@ -12,6 +12,7 @@ from muniment.cli.command import command, group
 from muniment.cli.options import RUN, SPEAKS_FOR, WHERE, flag
 from muniment.cli.remote import read_key
 from muniment.errors import InvalidInput
+from muniment.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -43,6 +44,7 @@ def serve(call: Call, personal: Personal = False) -> None:
     """
     import anyio
 
+    require("mcp", "muniment mcp")
     call = _personal(call) if personal else call
     run = call.run()
     if call.is_remote() and not call.is_agent():
