@@ -193,7 +193,7 @@ def _start_host(home: Path, request: dict[str, Any] | None) -> None:
 
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with os.fdopen(os.open(home / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600), "wb") as log:
-        process = subprocess.Popen(  # noqa: S603  our own module
+        process = subprocess.Popen(
             [sys.executable, "-m", "muniment.mcp.hook_host", str(home)],
             stdin=subprocess.PIPE,
             stdout=log,

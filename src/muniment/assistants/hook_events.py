@@ -3,7 +3,7 @@
 | action | what happened | events |
 |---|---|---|
 | start | a session begins | SessionStart, sessionStart |
-| prompt | the user submitted a prompt | UserPromptSubmit, beforeSubmitPrompt, BeforeAgent, pre_user_prompt, userPromptSubmitted |
+| prompt | the user submitted a prompt | UserPromptSubmit, userPromptSubmitted, beforeSubmitPrompt |
 | stop | the assistant ended its turn | Stop, stop, AfterAgent, agentStop, post_cascade_response |
 | end | the session is over | SessionEnd, sessionEnd |
 """

@@ -249,9 +249,7 @@ class _Reader:
         return _Node(start, self._at, node.value, node.children, node.keys)
 
     def _list(self, start: int, depth: int) -> _Node:
-        children: list[tuple[int, _Node]] = []
-        for begin in self._parts("]"):
-            children.append((begin, self._value(depth + 1)))
+        children = [(begin, self._value(depth + 1)) for begin in self._parts("]")]
         return _Node(start, self._at, [child.value for _, child in children], children)
 
     def _parts(self, close: str) -> Iterator[int]:

@@ -75,7 +75,8 @@ def create_app(
     app.include_router(_operations(metrics))
     app.include_router(documentation.router)
     if assistants is not None:
-        from muniment.mcp.over_http import METHODS, PATH
+        from muniment.mcp import PATH
+        from muniment.mcp.over_http import METHODS
 
         app.router.routes.append(Route(PATH, assistants, methods=METHODS, include_in_schema=False))
     add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)

@@ -17,7 +17,8 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import compile_path
 
 from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, Unauthenticated
-from muniment.mcp import advice, over_http
+from muniment.mcp import PATH as MCP_PATH
+from muniment.mcp import advice
 from muniment.model.fields import as_invalid_input
 
 CONTENT_TYPE = "application/problem+json"
@@ -104,7 +105,7 @@ def as_rpc(error: MunimentError, request_id: str | None) -> Response:
 
 def shown(error: MunimentError, path: str, request_id: str | None) -> Response:
     """Make the response for one of our errors as the clients of that path read it."""
-    return as_rpc(error, request_id) if path.startswith(over_http.PATH) else of(error, request_id)
+    return as_rpc(error, request_id) if path == MCP_PATH else of(error, request_id)
 
 
 def internal(request_id: str | None) -> Response:

@@ -27,7 +27,7 @@ def _arguments(tool: str, taken: type[BaseModel], described: dict[str, str], **t
     for name, description in described.items():
         one = taken.model_fields[name]
         kind: Any = types.get(name) or (Annotated[(one.annotation, *one.metadata)] if one.metadata else one.annotation)
-        words = {"description": description} if description else {}
+        words: dict[str, Any] = {"description": description} if description else {}
         if one.is_required() and name not in _FILLED_IN:
             fields[name] = (kind, Field(**words))
             continue

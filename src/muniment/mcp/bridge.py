@@ -5,7 +5,7 @@ The server answers them: what it offers, what it refuses, and the address where 
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 import anyio
@@ -58,8 +58,8 @@ class Bridge:
             try:
                 return await self._asked_once(ask)
             except MCPError as error:
-                problem: Any = error.data
-                if pause is None or not isinstance(problem, Mapping) or problem.get("code") not in _WORTH_ANOTHER:
+                problem = _problem_of(error)
+                if pause is None or problem is None or problem.get("code") not in _WORTH_ANOTHER:
                     raise
                 await anyio.sleep(max(pause, min(float(problem.get("wait", 0)), _LONGEST_PAUSE)))
         raise AssertionError("the last try returns or raises")
@@ -93,9 +93,10 @@ class Bridge:
             try:
                 return await self._asked(lambda client: client.call_tool(params.name, arguments))
             except MCPError as error:
-                if not isinstance(error.data, Mapping):
+                problem = _problem_of(error)
+                if problem is None:
                     raise
-                return failed(error.data)
+                return failed(problem)
 
         async def list_resources(_context: Context, _page: Page) -> types.ListResourcesResult:
             return await self._asked(lambda client: client.list_resources())
@@ -116,6 +117,11 @@ class Bridge:
         )
         made.middleware.clear()
         return made
+
+
+def _problem_of(error: MCPError) -> Mapping[str, Any] | None:
+    """What the server said was wrong, as data; None if it said none."""
+    return cast("Mapping[str, Any]", error.data) if isinstance(error.data, Mapping) else None
 
 
 def _away() -> MCPError:

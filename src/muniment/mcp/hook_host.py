@@ -16,9 +16,8 @@ from anyio.abc import TaskStatus
 from muniment.errors import MunimentError
 from muniment.mcp.hook_service import HookService
 
-# Seconds without a request after which it ends; and between looks at the clock.
+# Seconds without a request after which it ends.
 IDLE = 600.0
-_LOOK_EVERY = 5.0
 _FIRST_LIMIT = 1024 * 1024
 
 
@@ -49,11 +48,20 @@ async def host(home: Path, first: bytes, *, idle: float = IDLE) -> None:
                 if first.strip():
                     await service.answered(first)
                     await opening.consolidate(TENANT)
-                while listens and monotonic() - service.last_asked < idle:
-                    await anyio.sleep(min(_LOOK_EVERY, idle))
+                if listens:
+                    await _quiet(service, idle)
                 # Before the database is closed: whoever asks now starts another process.
                 listening.cancel()
         listening.cancel()
+
+
+async def _quiet(service: HookService, idle: float) -> None:
+    """Wait until nobody has asked for that long."""
+    while True:
+        left = service.last_asked + idle - monotonic()
+        if left <= 0:
+            return
+        await anyio.sleep(left)
 
 
 def main() -> int:

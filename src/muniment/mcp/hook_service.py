@@ -1,8 +1,8 @@
 """Answers the hooks of assistants on a home, at a socket that only its owner can reach.
 
-One process of a home listens: a `muniment mcp --personal`, or one that a hook started (`hook_host`). What the user typed
-is captured as their own words, by the embedded agent `memory` (MEM-5, ISO-8): it comes from the assistant's program, not
-from its model. What a model writes comes through the tools, and is the agent's word.
+One process of a home listens: a `muniment mcp --personal`, or one that a hook started (`hook_host`). What the user
+typed is captured as their own words, by the embedded agent `memory` (MEM-5, ISO-8): it comes from the assistant's
+program, not from its model. What a model writes comes through the tools, and is the agent's word.
 """
 
 import hashlib

@@ -21,7 +21,6 @@ from muniment.mcp.server import Context, make_server
 from muniment.model.api_key import Credential
 from muniment.model.context import RUN_HEADER, RUN_LIMIT, Run, RunContext
 
-PATH = "/mcp"
 # There is no stream to be opened by GET, and no session to be ended by DELETE.
 METHODS = ("POST",)
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -72,7 +72,7 @@ class Tool:
 
     def listed(self) -> types.Tool:
         """The description that a client gets. The results have no schema: `results` says what they hold."""
-        kind = {"read_only_hint": True} if self.reads else {"destructive_hint": False}
+        kind: dict[str, Any] = {"read_only_hint": True} if self.reads else {"destructive_hint": False}
         return types.Tool(
             name=self.name,
             description=self.description,
