@@ -1,6 +1,9 @@
 """Runs one hook: reads what the assistant says, hands it on, and answers. Standard library only.
 
-It ends with 0 whatever happens: an assistant never waits for memory longer than a bound, and never fails because of it.
+It ends with 0 whatever happens, and with an answer that lets the assistant go on: an assistant never waits for memory
+longer than a bound, and never fails because of it. What was said, and in which session, comes from the input; whose
+words they are, and where they are kept, from the command line alone, which that person installed.
+
 On a home it asks the process that listens there (`mcp.hook_service`); if none does, it starts one that goes on by
 itself. A server is asked over HTTP, under the key of an agent.
 """
@@ -11,6 +14,7 @@ import os
 import select
 import socket
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +28,8 @@ LOG = "hooks.log"
 SWITCH = "MUNIMENT_HOOKS"
 CLASSIFICATION = "INTERNAL"
 START_TOKENS = 800
+# Seconds in which the same prompt in the same session is the same.
+SAME_WITHIN = 30
 _INPUT_LIMIT = 1024 * 1024
 _ANSWER_LIMIT = 1024 * 1024
 # Seconds: for the input to come; to be answered; for a listening process to come up before a session.
@@ -42,20 +48,53 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: list[str]) -> int:
-    """Run a hook; always returns 0, and raises nothing."""
-    try:
-        _flush(_run(arguments))
-    except (HookError, ValueError) as error:
-        _say(str(error))
-    except Exception as error:
-        # INVARIANT: no words of the error, which may quote what was said.
-        _say(f"it failed ({type(error).__name__})")
+    """Run a hook; always returns 0, and raises nothing. It ends the process if the work takes too long."""
+    options = _options(arguments)
+    if options is None:
+        return 0
+    contexts: list[str] = []
+    work = threading.Thread(target=lambda: contexts.append(_context(options)), daemon=True)
+    work.start()
+    # A thread, as nothing else bounds what the system takes to find a server's name.
+    work.join(_INPUT_WITHIN + 1.5 * _WITHIN[hook_events.ACTIONS[options.event]])
+    _flush(hook_events.answer(options.event, options.program, contexts[0] if contexts else ""))
+    if work.is_alive():
+        _say("the memory took too long")
+        os._exit(0)
     return 0
 
 
+def _options(arguments: list[str]) -> argparse.Namespace | None:
+    """The arguments; None if they are wrong, which is said."""
+    try:
+        options = _parser().parse_args(arguments)
+        hook_events.check(options.event)
+    except (HookError, ValueError) as error:
+        _say(str(error))
+        return None
+    return options
+
+
+def _context(options: argparse.Namespace) -> str:
+    """Do what the event asks for, and return what the session is to begin with; raises nothing."""
+    try:
+        return _done(options)
+    except (HookError, ValueError) as error:
+        _say(str(error))
+    except OSError as error:
+        _say(f"the memory did not answer ({type(error).__name__})")
+    except BaseException as error:
+        # INVARIANT: no words of the error, which may quote what was said.
+        _say(f"it failed ({type(error).__name__})")
+    return ""
+
+
 def _flush(answer: str) -> None:
-    sys.stdout.write(answer)
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(answer)
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):
+        return
 
 
 def _say(message: str) -> None:
@@ -65,19 +104,14 @@ def _say(message: str) -> None:
         return
 
 
-def _run(arguments: list[str]) -> str:
-    options = _parser().parse_args(arguments)
-    event, program = options.event, options.program
+def _done(options: argparse.Namespace) -> str:
+    given = _read_input()
     if os.environ.get(SWITCH, "on").strip().lower() in ("off", "0", "no", "false"):
-        return hook_events.answer(event, program, "") if event in hook_events.ACTIONS else ""
-    happened = hook_events.parse(event, _read_input())
-    context = ""
-    if happened.ignored is None:
-        try:
-            context = _over_http(happened, options) if options.server else _on_home(happened, options)
-        except (HookError, OSError, ValueError) as error:
-            _say(str(error) if isinstance(error, HookError) else f"the memory did not answer ({type(error).__name__})")
-    return hook_events.answer(event, program, context)
+        return ""
+    happened = hook_events.parse(options.event, given)
+    if happened.ignored is not None:
+        return ""
+    return _over_http(happened, options) if options.server else _on_home(happened, options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,28 +124,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _read_input() -> bytes:
-    """What comes on stdin until it ends, or until it is whole; raises `HookError` if it takes too long."""
-    found, until = b"", time.monotonic() + _INPUT_WITHIN
+    """What comes on stdin until it ends, or until no more comes; raises `HookError` for too much.
+
+    Too much is read to its end all the same, so that the assistant does not write to a pipe that nobody reads.
+    """
+    found, length, until = bytearray(), 0, time.monotonic() + _INPUT_WITHIN
     while True:
         ready, _, _ = select.select([0], [], [], max(0.0, until - time.monotonic()))
-        if not ready:
-            if _is_whole(found):
-                return found
-            raise HookError("no input came on stdin")
-        chunk = os.read(0, 65536)
+        chunk = os.read(0, 65536) if ready else b""
         if not chunk:
-            return found
-        found += chunk
-        if len(found) > _INPUT_LIMIT:
-            raise HookError(f"the input is longer than {_INPUT_LIMIT} bytes")
-
-
-def _is_whole(given: bytes) -> bool:
-    try:
-        json.loads(given)
-    except ValueError:
-        return False
-    return True
+            break
+        length += len(chunk)
+        if length <= _INPUT_LIMIT:
+            found += chunk
+    if length > _INPUT_LIMIT:
+        raise HookError(f"the input is longer than {_INPUT_LIMIT} bytes")
+    return bytes(found)
 
 
 # ---- on a home ----
@@ -221,6 +249,7 @@ def _user_name() -> str:
 
 
 def _over_http(happened: hook_events.HookEvent, options: argparse.Namespace) -> str:
+    key = _key(options.key)
     run: dict[str, Any] = {"run_id": f"hook_{happened.session}", "session_id": happened.session}
     if options.user:
         run["user_id"] = options.user
@@ -231,6 +260,7 @@ def _over_http(happened: hook_events.HookEvent, options: argparse.Namespace) -> 
         path = "/v1/captures"
         origin = f"channel:{options.channel or options.program or 'assistant'}"
         body |= {"kind": "message", "text": happened.text, "classification": CLASSIFICATION, "origin": origin}
+        body["idempotency_key"] = _repeated_key(happened, key)
     elif happened.action == "start":
         path = "/v1/compile"
         body["token_budget"] = START_TOKENS
@@ -239,8 +269,19 @@ def _over_http(happened: hook_events.HookEvent, options: argparse.Namespace) -> 
     else:
         # The server's worker reads what was said.
         return ""
-    answered = _posted(options.server, path, body, _key(options.key), _WITHIN[happened.action])
+    answered = _posted(options.server, path, body, key, _WITHIN[happened.action])
     return str(answered.get("text") or "") if happened.action == "start" else ""
+
+
+def _repeated_key(happened: hook_events.HookEvent, key: str) -> str:
+    """The same for the same prompt in the same session at the same time: some programs run each other's hooks too.
+
+    It is keyed, so that it tells nothing of what was said once that is erased.
+    """
+    import hmac
+
+    same = f"{happened.session}\0{happened.text}\0{int(time.time()) // SAME_WITHIN}"
+    return f"hook_{hmac.digest(key.encode(), same.encode('utf-8', 'replace'), 'sha256').hex()[:32]}"
 
 
 def _key(given: str | None) -> str:

@@ -4,7 +4,7 @@
 |---|---|---|
 | start | a session begins | SessionStart, sessionStart |
 | prompt | the user submitted a prompt | UserPromptSubmit, userPromptSubmitted, beforeSubmitPrompt |
-| stop | the assistant ended its turn | Stop, stop, AfterAgent, agentStop, post_cascade_response |
+| stop | the assistant ended its turn | Stop, stop, agentStop |
 | end | the session is over | SessionEnd, sessionEnd |
 """
 
@@ -22,19 +22,15 @@ ACTIONS: Mapping[str, Action] = {
     "UserPromptSubmit": "prompt",
     "userPromptSubmitted": "prompt",
     "beforeSubmitPrompt": "prompt",
-    "BeforeAgent": "prompt",
-    "pre_user_prompt": "prompt",
     "Stop": "stop",
     "stop": "stop",
     "agentStop": "stop",
-    "AfterAgent": "stop",
-    "post_cascade_response": "stop",
     "SessionEnd": "end",
     "sessionEnd": "end",
 }
 # The bytes of a text that can be captured.
 TEXT_LIMIT = 32 * 1024
-_SESSION_FIELDS = ("session_id", "sessionId", "conversation_id", "trajectory_id")
+_SESSION_FIELDS = ("session_id", "sessionId", "conversation_id")
 _SESSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Present where another agent speaks, and not the user: the payload is of a subagent.
 _OF_AGENTS = ("agent_id", "agentId", "subagent_type")
@@ -53,10 +49,15 @@ class HookEvent:
     ignored: str | None = None
 
 
-def parse(event: str, given: bytes) -> HookEvent:
-    """Read a hook's input; raises `ValueError`, whose words never hold the input."""
+def check(event: str) -> None:
+    """Raise `ValueError` for what is no event."""
     if event not in ACTIONS:
         raise ValueError(f"there is no event {event[:40]}; expected one of {', '.join(ACTIONS)}")
+
+
+def parse(event: str, given: bytes) -> HookEvent:
+    """Read a hook's input; raises `ValueError`, whose words never hold the input."""
+    check(event)
     try:
         found: Any = json.loads(given or b"{}")
     except (ValueError, RecursionError):
@@ -80,8 +81,7 @@ def _session(fields: Mapping[str, Any]) -> str:
 
 
 def _prompt(fields: Mapping[str, Any]) -> str:
-    inner: Any = fields.get("tool_info")
-    text: Any = inner.get("user_prompt") if isinstance(inner, dict) else fields.get("prompt")  # pyright: ignore
+    text = fields.get("prompt")
     if not isinstance(text, str):
         raise ValueError("the input has no prompt")
     return text.strip()
@@ -92,6 +92,8 @@ def _why_ignored(text: str, fields: Mapping[str, Any]) -> str | None:
         return "the prompt is empty"
     if any(fields.get(name) for name in _OF_AGENTS):
         return "another agent wrote the prompt"
+    if fields.get("role") not in (None, "user"):
+        return "somebody else than the user wrote the prompt"
     if _NOT_TYPED.match(text):
         return "the prompt is a command, or the program wrote it"
     if len(text.encode("utf-8", "replace")) > TEXT_LIMIT:
@@ -112,4 +114,4 @@ def answer(event: str, program: str | None, context: str) -> str:
             shown["additionalContext"] = context
     elif event == "beforeSubmitPrompt":
         shown = {"continue": True}
-    return "" if program == "windsurf" else json.dumps(shown)
+    return json.dumps(shown)

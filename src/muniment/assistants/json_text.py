@@ -6,12 +6,13 @@ that one difference.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-Path = tuple[str, ...]
+# Keys of objects and places in lists, from the outside in.
+Path = tuple[str | int, ...]
 MISSING: Any = object()
 
 _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -31,7 +32,9 @@ class _Node:
     children: list[tuple[int, "_Node"]] = field(default_factory=lambda: list[tuple[int, "_Node"]]())
     keys: list[str] = field(default_factory=lambda: list[str]())
 
-    def child(self, key: str) -> "_Node | None":
+    def child(self, key: str | int) -> "_Node | None":
+        if isinstance(key, int):
+            return self.children[key][1] if isinstance(self.value, list) and key < len(self.children) else None
         # Of a key that is there twice, programs take the last.
         places = [place for place, one in enumerate(self.keys) if one == key]
         return self.children[places[-1]][1] if places else None
@@ -67,7 +70,7 @@ class JsonText:
             depth += 1
         place = self._at(path[:depth])
         if place is None or not isinstance(place.value, dict):
-            raise ValueError(f"expected an object at {'.'.join(path[:depth])}")
+            raise ValueError(f"holds no object at {shown(path[:depth])}, where one was expected")
         key, new = (last, value) if depth == len(way) else (way[depth], _nested(path[depth + 1 :], value))
         there = place.child(key)
         if there is not None:
@@ -84,7 +87,7 @@ class JsonText:
         if place is None:
             return self.set(path, [value])
         if not isinstance(place.value, list):
-            raise ValueError(f"expected a list at {'.'.join(path)}")
+            raise ValueError(f"holds no list at {shown(path)}, where one was expected")
         expected = deepcopy(self.value)
         _walk(expected, path).append(value)
         return self._checked(self._inserted(place, "", value), expected)
@@ -118,10 +121,10 @@ class JsonText:
 
     # ---- text ----
 
-    def _at(self, path: Sequence[str]) -> _Node | None:
+    def _at(self, path: Path) -> _Node | None:
         node: _Node | None = self._root
         for key in path:
-            node = node.child(key) if node is not None and isinstance(node.value, dict) else None
+            node = node.child(key) if node is not None else None
         return node
 
     def _replaced(self, start: int, end: int, new: str) -> str:
@@ -187,13 +190,18 @@ def _comma_after(text: str, place: int) -> int | None:
     return at if text[at : at + 1] == "," else None
 
 
-def _nested(path: Sequence[str], value: Any) -> Any:
+def shown(path: Path) -> str:
+    """A path in words."""
+    return ".".join(str(one) for one in path) or "the top"
+
+
+def _nested(path: Path, value: Any) -> Any:
     for key in reversed(path):
         value = {key: value}
     return value
 
 
-def _walk(value: Any, path: Sequence[str]) -> Any:
+def _walk(value: Any, path: Path) -> Any:
     for key in path:
         value = value[key]
     return value

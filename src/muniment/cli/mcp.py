@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from muniment.cli import assistants
 from muniment.cli.call import Call, user_name
 from muniment.cli.command import command, group
 from muniment.cli.options import RUN, SPEAKS_FOR, WHERE, flag
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 mcp = group(app, "mcp", serves=True)
+assistants.add_commands(mcp)
 
 Personal = Annotated[
     bool,

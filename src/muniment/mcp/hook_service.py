@@ -20,7 +20,7 @@ import anyio
 from anyio.abc import SocketStream, TaskStatus
 from pydantic import Field
 
-from muniment.assistants.hook_client import ADDRESS, CLASSIFICATION, START_TOKENS
+from muniment.assistants.hook_client import ADDRESS, CLASSIFICATION, SAME_WITHIN, START_TOKENS
 from muniment.assistants.hook_events import TEXT_LIMIT, Action
 from muniment.errors import MunimentError, StorageUnavailable
 from muniment.memory.opening import AGENT, TENANT, local_person
@@ -35,11 +35,10 @@ log = logging.getLogger("muniment.mcp")
 _LOCK, _SOCKET = "hooks.lock", "hooks.sock"
 _LINE_LIMIT = 8 * TEXT_LIMIT
 # Seconds: between tries to become the one who listens; for a request to come; after the last prompt to read what was
-# said, where no hook says that the turn is over; in which the same prompt in the same session is the same.
+# said, where no hook says that the turn is over.
 _TRY_EVERY = 2.0
 _REQUEST_WITHIN = 5.0
 _READ_AFTER = 10.0
-_SAME_WITHIN = 30.0
 
 
 class HookRequest(Artifact):
@@ -169,7 +168,7 @@ class HookService:
     def _is_repeated(self, request: HookRequest) -> bool:
         """Whether the same was said a moment ago: some programs run each other's hooks too."""
         now = monotonic()
-        self._recent = {key: at for key, at in self._recent.items() if now - at < _SAME_WITHIN}
+        self._recent = {key: at for key, at in self._recent.items() if now - at < SAME_WITHIN}
         # Kept in memory alone, and not for long.
         key = hashlib.blake2b(f"{request.session}\0{request.text}".encode()).digest()
         repeated = key in self._recent
