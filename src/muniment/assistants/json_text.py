@@ -18,6 +18,7 @@ MISSING: Any = object()
 _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SAME_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/)")
 _DEEPEST = 100
 
 
@@ -160,9 +161,13 @@ class JsonText:
         new = key + (self._dumped(value, own) if on_lines else json.dumps(value, ensure_ascii=False))
         apart = self._newline + own if on_lines else " "
         comma = _comma_after(self.text, last.end)
-        if comma is None:
-            return self._replaced(last.end, last.end, f",{apart}{new}")
-        return self._replaced(comma + 1, comma + 1, f"{apart}{new},")
+        after = comma + 1 if comma is not None else last.end
+        # A comment at the end of the line is about what stands before it.
+        comment = _SAME_LINE.match(self.text, after) if on_lines else None
+        place_of_new = comment.end() if comment else after
+        if comma is not None:
+            return self._replaced(place_of_new, place_of_new, f"{apart}{new},")
+        return self._replaced(after, place_of_new, f",{self.text[after:place_of_new]}{apart}{new}")
 
     def _without(self, place: _Node, at: int) -> str:
         """The text without one child of an object or a list, and without the comma that parted it."""
@@ -173,12 +178,16 @@ class JsonText:
             inside = self.text[begin:start].rstrip() + self.text[end : place.end - 1].rstrip()
             kept = f"{inside}{self._newline}{self._indent_of(place.start)}" if inside.strip() else ""
             return self._replaced(begin, place.end - 1, kept)
+        end = comma + 1 if comma is not None else node.end
         if at == len(place.children) - 1:
-            before = place.children[at - 1][1].end
-            # A trailing comma stays, as the one of the child before.
-            return self._replaced(before, comma if comma is not None else node.end, "")
+            before = _comma_after(self.text, place.children[at - 1][1].end)
+            assert before is not None, "another child stands before"
+            # A trailing comma stays, as the one of the child before; comments between the two stay too.
+            kept = ("," if comma is not None else "") + self.text[before + 1 : start].rstrip()
+            if "//" in kept.rpartition("\n")[2] and not self.text[end:].lstrip(" \t").startswith(("\n", "\r")):
+                kept += self._newline
+            return self._replaced(before, end, kept)
         assert comma is not None, "there is another child"
-        end = comma + 1
         blank = re.compile(r"[ \t]*\r?\n?[ \t]*").match(self.text, end)
         return self._replaced(start, blank.end() if blank else end, "")
 
