@@ -260,7 +260,7 @@ def _over_http(happened: hook_events.HookEvent, options: argparse.Namespace) -> 
         path = "/v1/captures"
         origin = f"channel:{options.channel or options.program or 'assistant'}"
         body |= {"kind": "message", "text": happened.text, "classification": CLASSIFICATION, "origin": origin}
-        body["idempotency_key"] = _repeated_key(happened, key)
+        body["idempotency_key"] = _repeated_key(happened, options.user, key)
     elif happened.action == "start":
         path = "/v1/compile"
         body["token_budget"] = START_TOKENS
@@ -273,14 +273,14 @@ def _over_http(happened: hook_events.HookEvent, options: argparse.Namespace) -> 
     return str(answered.get("text") or "") if happened.action == "start" else ""
 
 
-def _repeated_key(happened: hook_events.HookEvent, key: str) -> str:
+def _repeated_key(happened: hook_events.HookEvent, user: str | None, key: str) -> str:
     """The same for the same prompt in the same session at the same time: some programs run each other's hooks too.
 
     It is keyed, so that it tells nothing of what was said once that is erased.
     """
     import hmac
 
-    same = f"{happened.session}\0{happened.text}\0{int(time.time()) // SAME_WITHIN}"
+    same = f"{user or ''}\0{happened.session}\0{happened.text}\0{int(time.time()) // SAME_WITHIN}"
     return f"hook_{hmac.digest(key.encode(), same.encode('utf-8', 'replace'), 'sha256').hex()[:32]}"
 
 

@@ -6,6 +6,7 @@ It ends after ten minutes without a hook. What it is to do first comes on its st
 """
 
 import logging
+import signal
 import sys
 from pathlib import Path
 from time import monotonic
@@ -40,6 +41,7 @@ async def host(home: Path, first: bytes, *, idle: float = IDLE) -> None:
             await service.run(task_status=task_status)
 
     async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_on_signals, tasks.cancel_scope)
         # It listens before the database is up, so that no other hook starts another process.
         listens = await tasks.start(listen)
         if listens or first.strip():
@@ -52,7 +54,14 @@ async def host(home: Path, first: bytes, *, idle: float = IDLE) -> None:
                     await _quiet(service, idle)
                 # Before the database is closed: whoever asks now starts another process.
                 listening.cancel()
-        listening.cancel()
+        tasks.cancel_scope.cancel()
+
+
+async def _end_on_signals(scope: anyio.CancelScope) -> None:
+    """End it when it is told to, so that the next hook finds no address of it."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            scope.cancel()
 
 
 async def _quiet(service: HookService, idle: float) -> None:

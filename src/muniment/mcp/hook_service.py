@@ -5,7 +5,7 @@ typed is captured as their own words, by the embedded agent `memory` (MEM-5, ISO
 program, not from its model. What a model writes comes through the tools, and is the agent's word.
 """
 
-import hashlib
+import hmac
 import json
 import logging
 import os
@@ -13,19 +13,20 @@ import shlex
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from time import monotonic, time
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 from anyio.abc import SocketStream, TaskStatus
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from muniment.assistants.hook_client import ADDRESS, CLASSIFICATION, SAME_WITHIN, START_TOKENS
 from muniment.assistants.hook_events import TEXT_LIMIT, Action
-from muniment.errors import MunimentError, StorageUnavailable
+from muniment.errors import IdempotencyConflict, MunimentError, StorageUnavailable
 from muniment.memory.opening import AGENT, TENANT, local_person
 from muniment.model.context import RunContext
 from muniment.model.fields import Artifact, Label, OpenName, build
+from muniment.model.ids import is_ceid
 
 if TYPE_CHECKING:
     from muniment.fabric import AsyncFabric
@@ -39,6 +40,16 @@ _LINE_LIMIT = 8 * TEXT_LIMIT
 _TRY_EVERY = 2.0
 _REQUEST_WITHIN = 5.0
 _READ_AFTER = 10.0
+_WAITS = {
+    "pending": ("fact waits", "facts wait"),
+    "requests": ("question whether something may be kept waits", "questions whether something may be kept wait"),
+}
+
+
+def _one_user(user: str) -> str:
+    if not is_ceid(f"user:{user}"):
+        raise ValueError("expected 1 to 128 letters, digits, dots, hyphens or underscores")
+    return user
 
 
 class HookRequest(Artifact):
@@ -48,7 +59,7 @@ class HookRequest(Artifact):
     session: OpenName
     text: str | None = None
     program: OpenName
-    user: OpenName
+    user: Annotated[OpenName, AfterValidator(_one_user)]
     allow: list[Label] = Field(default_factory=list, max_length=16)
 
     def run(self) -> RunContext:
@@ -70,7 +81,6 @@ class HookService:
     def __init__(self, home: Path, fabric: Callable[[], Awaitable["AsyncFabric"]]) -> None:
         self._home = home
         self._fabric = fabric
-        self._recent: dict[bytes, float] = {}
         self._unread = anyio.Event()
         self._turn_over = anyio.Event()
         self.last_asked = monotonic()
@@ -150,14 +160,8 @@ class HookService:
         if request.action == "start":
             return {"context": await self._context(fabric, request, run)}
         if request.action == "prompt":
-            if request.text and not self._is_repeated(request):
-                await fabric.capture(
-                    run,
-                    kind="message",
-                    text=request.text,
-                    origin=f"channel:{request.program}",
-                    classification=CLASSIFICATION,
-                )
+            if request.text:
+                await _captured(fabric, run, request, request.text)
                 self._unread.set()
             return {}
         if request.action == "end":
@@ -165,24 +169,20 @@ class HookService:
         self._turn_over.set()
         return {}
 
-    def _is_repeated(self, request: HookRequest) -> bool:
-        """Whether the same was said a moment ago: some programs run each other's hooks too."""
-        now = monotonic()
-        self._recent = {key: at for key, at in self._recent.items() if now - at < SAME_WITHIN}
-        # Kept in memory alone, and not for long.
-        key = hashlib.blake2b(f"{request.session}\0{request.text}".encode()).digest()
-        repeated = key in self._recent
-        self._recent[key] = now
-        return repeated
-
     async def _context(self, fabric: "AsyncFabric", request: HookRequest, run: RunContext) -> str:
-        """The promoted memory to begin a session with, marked as data; and how many facts wait for the user."""
+        """The promoted memory to begin a session with, marked as data; and how much waits for the user."""
         compiled = await fabric.compile(run, token_budget=START_TOKENS)
-        waiting = len(await fabric.me.pending(local_person(request.user)))
-        many = f"{waiting} {'fact waits' if waiting == 1 else 'facts wait'} for the user"
-        words = ["muniment", "me", "pending", "--home", str(self._home), "--tenant", TENANT, "--as", request.user]
-        pending = f"{many}, who decides in a terminal: {shlex.join(words)}" if waiting else ""
-        return "\n\n".join(part for part in (compiled.text.strip(), pending) if part)
+        person = local_person(request.user)
+        waiting = {"pending": len(await fabric.me.pending(person)), "requests": len(await fabric.me.requests(person))}
+        parts = [compiled.text.strip(), *(self._waits(request, *one) for one in waiting.items())]
+        return "\n\n".join(part for part in parts if part)
+
+    def _waits(self, request: HookRequest, command: str, many: int) -> str:
+        if not many:
+            return ""
+        one, more = _WAITS[command]
+        words = ["muniment", "me", command, "--home", str(self._home), "--tenant", TENANT, "--as", request.user]
+        return f"{many} {one if many == 1 else more} for the user, who decides in a terminal: {shlex.join(words)}"
 
     async def _consolidate(self) -> None:
         """Read what was said: once at the beginning, then when a turn is over or a while after a prompt."""
@@ -198,6 +198,22 @@ class HookService:
             except MunimentError as error:
                 # What waits is read the next time.
                 log.warning("what was said is not read yet: %s", error.code)
+
+
+async def _captured(fabric: "AsyncFabric", run: RunContext, request: HookRequest, text: str) -> None:
+    """Capture what the user typed, once: some programs run each other's hooks too."""
+    same = f"{request.user}\0{request.session}\0{text}\0{int(time()) // SAME_WITHIN}"
+    # Keyed, so that it tells nothing of what was said once that is erased.
+    key = hmac.digest(fabric.access.secret("hooks"), same.encode("utf-8", "replace"), "sha256").hex()
+    with suppress(IdempotencyConflict):
+        await fabric.capture(
+            run,
+            kind="message",
+            text=text,
+            origin=f"channel:{request.program}",
+            classification=CLASSIFICATION,
+            idempotency_key=f"hook_{key[:32]}",
+        )
 
 
 async def _line(stream: SocketStream) -> bytes:
