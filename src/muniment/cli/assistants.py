@@ -159,8 +159,9 @@ def _key_file(given: str | None) -> str:
             "configuration is no place for a key",
             field="key",
         )
-    read_key(given)
-    return f"@{Path(given[1:]).expanduser().absolute()}"
+    file = f"@{Path(given[1:]).expanduser().absolute()}"
+    read_key(file)
+    return file
 
 
 def _show_remote(call: Call, program: "Program") -> None:
