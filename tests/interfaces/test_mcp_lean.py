@@ -1,6 +1,8 @@
 """What the tools cost a client's model, what it may leave out, and what it is told to do next."""
 
 import json
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from muniment.mcp.tools import INSTRUCTIONS
 from muniment.testing import People, TestServer
 from tests.interfaces.assistant import Assistant, over_http, said
 from tests.interfaces.http import RunningServer
-from tests.interfaces.test_mcp_stdio import started
+from tests.interfaces.test_mcp_stdio import spoken, started
 
 BUDGET = 2_000
 
@@ -50,6 +52,34 @@ def test_the_definitions_of_all_tools_and_the_instructions_are_under_2000_tokens
 def test_over_stdio_the_definitions_are_the_same(connect: Callable[..., Assistant], home: Path) -> None:
     with connect() as remote, started("--home", home, "--user", "joanna") as local:
         assert remote.tools() == local.tools()
+
+
+def test_the_first_start_on_an_empty_folder_to_the_first_recall_takes_less_than_three_seconds_of_work() -> None:
+    # Work and not time, as other tests run beside this one; what the database server itself does is not in it.
+    with (
+        tempfile.TemporaryDirectory(prefix="mc") as folder,
+        spoken("--personal", "--home", f"{folder}/home", "--user", "joanna") as process,
+    ):
+        assert process.stdin is not None and process.stdout is not None
+        listed = _seconds(process.pid)
+        for line in (
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}},
+            {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "recall", "arguments": {}}},
+        ):
+            process.stdin.write(json.dumps(line) + "\n")
+        process.stdin.flush()
+        assert len(json.loads(process.stdout.readline())["result"]["tools"]) == 7
+        assert not json.loads(process.stdout.readline())["result"].get("isError")
+        assert listed < 1.5 and _seconds(process.pid) < 3
+        process.stdin.close()
+        process.wait(60)
+
+
+def _seconds(process: int) -> float:
+    """The CPU time of a process and of those that it waited for."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(one) for one in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.rule("CAP-12")

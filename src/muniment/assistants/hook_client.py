@@ -320,7 +320,3 @@ def _code(body: bytes) -> str:
         return f" ({json.loads(body)['code']})"
     except (ValueError, KeyError, TypeError):
         return ""
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
