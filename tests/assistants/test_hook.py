@@ -21,7 +21,7 @@ from muniment.assistants.hook_client import ADDRESS
 from muniment.memory.opening import local_person
 from tests.interfaces.assistant import Assistant
 from tests.interfaces.command import MUNIMENT
-from tests.interfaces.test_mcp_stdio import started
+from tests.interfaces.test_mcp_stdio import spoken, started
 
 PREFERS = "I prefer to be contacted by email."
 
@@ -235,10 +235,29 @@ def test_where_nothing_runs_the_first_hook_starts_what_captures_and_does_not_wai
         with Memory.open(user=user, home=empty) as memory:
             until(lambda: len(said(memory, user)) == 2)
             until(lambda: memory.search("how to reach the user"))
-        assert len(hosts_of(empty)) == 1
+        until(lambda: len(hosts_of(empty)) == 1)
         assert stat.S_IMODE((empty / "hooks.log").stat().st_mode) == 0o600
         assert PREFERS not in (empty / "hooks.log").read_text()
     assert not (empty / ADDRESS).exists()
+
+
+def test_a_prompt_outlives_the_assistant_that_ends_right_after_it(empty: Path, user: str) -> None:
+    own = ("--program", "claude-code", "--home", empty, "--user", user)
+    with ended_afterwards(empty):
+        with spoken("--personal", "--home", empty, "--user", user) as process:
+            until(lambda: (empty / ADDRESS).exists())
+            # The database is being made: the hook is answered by nobody in time, or by a process that is killed.
+            waiting = threading.Thread(target=hook, args=("UserPromptSubmit", prompt(PREFERS), *own))
+            waiting.start()
+            time.sleep(0.5)
+            process.kill()
+            waiting.join()
+        with Memory.open(user=user, home=empty) as memory:
+            until(lambda: said(memory, user))
+            time.sleep(1)
+            assert len(said(memory, user)) == 1
+        # What was left unread is read before the next session begins.
+        until(lambda: PREFERS in json.dumps(hook("SessionStart", {"session_id": "s2"}, *own).answer))
 
 
 def test_where_nothing_can_be_kept_the_assistant_goes_on(tmp_path: Path) -> None:

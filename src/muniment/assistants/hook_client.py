@@ -42,6 +42,10 @@ class HookError(Exception):
     """Why a hook did nothing, in words without content."""
 
 
+class BrokeOffError(HookError):
+    """Whoever listens ended before it answered."""
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise HookError(message)
@@ -159,16 +163,19 @@ def _on_home(happened: hook_events.HookEvent, options: argparse.Namespace) -> st
         "program": options.program or "assistant",
         "user": options.user or _user_name(),
         "allow": options.allow,
+        "at": int(time.time()),
     }
     until = time.monotonic() + _WITHIN[happened.action]
     wire = _connected(home, until)
+    if happened.action == "prompt":
+        if wire is None or not _is_taken(wire, request, until):
+            # What was said goes to the new process through a pipe: it is nowhere else before it is sealed.
+            _start_host(home, request)
+        return ""
     if wire is None:
-        if happened.action in ("stop", "end"):
-            return ""
-        # What was said goes to the new process through a pipe: it is nowhere else before it is sealed.
-        _start_host(home, None if happened.action == "start" else request)
         if happened.action != "start":
             return ""
+        _start_host(home, None)
         while wire is None:
             if time.monotonic() > until:
                 raise HookError("the memory is being started; this session begins without it")
@@ -194,6 +201,17 @@ def _connected(home: Path, until: float) -> socket.socket | None:
     return wire
 
 
+def _is_taken(wire: socket.socket, request: dict[str, Any], until: float) -> bool:
+    """Whether a prompt is captured. One that may be and may not be can be given again: it is captured once."""
+    with wire:
+        try:
+            _asked(wire, request, until)
+        except (OSError, BrokeOffError):
+            # It was still opening its database, or is ending: an assistant that ends ends its servers.
+            return False
+    return True
+
+
 def _asked(wire: socket.socket, request: dict[str, Any], until: float) -> str:
     wire.sendall(json.dumps(request).encode() + b"\n")
     found = b""
@@ -201,7 +219,7 @@ def _asked(wire: socket.socket, request: dict[str, Any], until: float) -> str:
         wire.settimeout(max(0.05, until - time.monotonic()))
         chunk = wire.recv(65536)
         if not chunk or len(found) > _ANSWER_LIMIT:
-            raise HookError("the memory broke off")
+            raise BrokeOffError("the memory broke off")
         found += chunk
     return _context_of(json.loads(found))
 

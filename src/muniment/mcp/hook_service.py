@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
@@ -36,10 +36,11 @@ log = logging.getLogger("muniment.mcp")
 _LOCK, _SOCKET = "hooks.lock", "hooks.sock"
 _LINE_LIMIT = 8 * TEXT_LIMIT
 # Seconds: between tries to become the one who listens; for a request to come; after the last prompt to read what was
-# said, where no hook says that the turn is over.
+# said, where no hook says that the turn is over; for that to be done before a session begins.
 _TRY_EVERY = 2.0
 _REQUEST_WITHIN = 5.0
 _READ_AFTER = 10.0
+_READ_WITHIN = 2.0
 _WAITS = {
     "pending": ("fact waits", "facts wait"),
     "requests": ("question whether something may be kept waits", "questions whether something may be kept wait"),
@@ -61,6 +62,8 @@ class HookRequest(Artifact):
     program: OpenName
     user: Annotated[OpenName, AfterValidator(_one_user)]
     allow: list[Label] = Field(default_factory=list, max_length=16)
+    # Seconds of the clock, when it happened.
+    at: Annotated[int, Field(ge=0, le=2**40)] = 0
 
     def run(self) -> RunContext:
         """The run of the embedded agent: it speaks for its user, in the session of the assistant."""
@@ -83,6 +86,7 @@ class HookService:
         self._fabric = fabric
         self._unread = anyio.Event()
         self._turn_over = anyio.Event()
+        self._read = anyio.Event()
         self.last_asked = monotonic()
 
     async def run(self, *, task_status: TaskStatus[bool] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -158,6 +162,7 @@ class HookService:
     async def _done(self, request: HookRequest) -> dict[str, Any]:
         fabric, run = await self._fabric(), request.run()
         if request.action == "start":
+            await self._read_first()
             return {"context": await self._context(fabric, request, run)}
         if request.action == "prompt":
             if request.text:
@@ -168,6 +173,14 @@ class HookService:
             await fabric.sessions.end(run, request.session)
         self._turn_over.set()
         return {}
+
+    async def _read_first(self) -> None:
+        """Have what the last session left unread read now; that may take a moment, not longer."""
+        self._read = anyio.Event()
+        self._unread.set()
+        self._turn_over.set()
+        with anyio.move_on_after(_READ_WITHIN):
+            await self._read.wait()
 
     async def _context(self, fabric: "AsyncFabric", request: HookRequest, run: RunContext) -> str:
         """The promoted memory to begin a session with, marked as data; and how much waits for the user."""
@@ -198,11 +211,12 @@ class HookService:
             except MunimentError as error:
                 # What waits is read the next time.
                 log.warning("what was said is not read yet: %s", error.code)
+            self._read.set()
 
 
 async def _captured(fabric: "AsyncFabric", run: RunContext, request: HookRequest, text: str) -> None:
     """Capture what the user typed, once: some programs run each other's hooks too."""
-    same = f"{request.user}\0{request.session}\0{text}\0{int(time()) // SAME_WITHIN}"
+    same = f"{request.user}\0{request.session}\0{text}\0{request.at // SAME_WITHIN}"
     # Keyed, so that it tells nothing of what was said once that is erased.
     key = hmac.digest(fabric.access.secret("hooks"), same.encode("utf-8", "replace"), "sha256").hex()
     with suppress(IdempotencyConflict):
