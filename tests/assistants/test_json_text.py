@@ -1,6 +1,7 @@
 """Editing JSON as text: one difference, and everything else as it stands."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -80,7 +81,9 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4), KEYS, VALUES, st.sampled_from([None, 1, 2, "\t"]))
-def test_any_document_says_the_same_with_one_difference(value: dict, key: str, new: object, indent: object) -> None:
+def test_any_document_says_the_same_with_one_difference(
+    value: dict[str, Any], key: str, new: object, indent: object
+) -> None:
     document = JsonText(json.dumps(value, indent=indent, ensure_ascii=False))
     made = document.set((key,), new)
     assert json.loads(made.text) == {**value, key: new}
@@ -90,7 +93,7 @@ def test_any_document_says_the_same_with_one_difference(value: dict, key: str, n
 
 
 @given(st.lists(VALUES, max_size=4), VALUES, st.sampled_from([None, 2]))
-def test_any_list_gets_one_more_and_loses_it_again(items: list, new: object, indent: int | None) -> None:
+def test_any_list_gets_one_more_and_loses_it_again(items: list[Any], new: object, indent: int | None) -> None:
     document = JsonText(json.dumps({"a": {"list": items}}, indent=indent))
     made = document.append(("a", "list"), {"ours": new})
     assert json.loads(made.text) == {"a": {"list": [*items, {"ours": new}]}}
