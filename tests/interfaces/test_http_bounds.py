@@ -299,7 +299,8 @@ def test_a_broken_or_foreign_origin_is_refused(http_server: RunningServer, bot: 
     kind = "application/x-www-form-urlencoded" if path != "/mcp" else "application/json"
     headers = {"Origin": origin, "Content-Type": kind, "Accept": "application/json", "Authorization": f"Bearer {bot}"}
     result = http_server.http.post(path, content=b"key=x", headers=headers)
-    assert (result.status_code, result.json()["code"]) == (403, "denied"), result.text
+    said = result.json()["error"]["data"] if path == "/mcp" else result.json()
+    assert (result.status_code, said["code"]) == (403, "denied"), result.text
 
 
 # ---- addresses ----

@@ -11,8 +11,8 @@ from muniment.console.app import add_console
 from muniment.errors import StorageUnavailable
 from muniment.extras import is_installed
 from muniment.fabric import AsyncFabric
+from muniment.http import oauth, problems
 from muniment.http import openapi as documentation
-from muniment.http import problems
 from muniment.http.caller import run_of
 from muniment.http.credentials import Credentials
 from muniment.http.event_stream import Streams
@@ -63,9 +63,12 @@ def create_app(
     streams = app.state.streams = Streams(metrics, settings.streams)
     app.include_router(documentation.router)
     if assistants is not None:
-        from muniment.mcp.over_http import METHODS, PATH
+        from muniment.mcp import PATH
+        from muniment.mcp.over_http import METHODS
 
         app.router.routes.append(Route(PATH, assistants, methods=METHODS, include_in_schema=False))
+        if settings.oidc is not None:
+            app.router.routes += oauth.metadata_routes(settings.oidc.issuer)
     add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)
     app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics, streams=streams)
     return app

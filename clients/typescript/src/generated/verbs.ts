@@ -1510,7 +1510,8 @@ export class Verbs extends VerbGroup {
    * List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
    *
    * Of an event with several `items` those about the id are listed. With `latest` the last come first, and `after` is
-   * the number that they come before. A page ends with a whole transaction.
+   * the number that they come before. A page ends with a whole transaction. `since` and `until` narrow them to a range
+   * of time.
    */
   events(fields: EventsQuery = {}, options?: RequestOptions): Listing<Event> {
     return this.connection.list("/v1/events", fields, options);
