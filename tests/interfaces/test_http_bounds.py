@@ -14,8 +14,8 @@ from muniment import Fabric
 from muniment.errors import InvalidInput, TooLarge
 from muniment.http.body_scanner import FormScan, JsonScan
 from muniment.http.bounds import bounds_of, check_head
-from muniment.http.place import Proxies
 from muniment.http.limits import ConcurrencyLimit
+from muniment.http.place import Proxies
 from muniment.http.settings import ServerSettings
 from muniment.model.bounds import LENGTH_LIMIT, check_lengths
 from muniment.model.capture import CaptureInput
