@@ -50,8 +50,8 @@ def worker(
 
     They are consolidation, expiry, purges after an erasure, batches of the audit chain, webhooks and others. Several
     workers share the jobs. A worker that is killed loses nothing; on Ctrl-C or SIGTERM it finishes its jobs. With
-    several processes, SIGHUP replaces them one by one, and one that dies is replaced. With --until-idle it says what the
-    jobs did, and keeps a log only with --log.
+    several processes, SIGHUP replaces them one by one, and one that dies is replaced. With --until-idle it says what
+    the jobs did, and keeps a log only with --log.
     """
     import anyio
 
