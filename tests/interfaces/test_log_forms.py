@@ -6,7 +6,7 @@ import pty
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ TEXT = re.compile(r"^\d\d:\d\d:\d\d (\[\d+\] )?(info|warning|error) +\S")
 
 
 @contextmanager
-def started(home: Path, words: tuple[str, ...], stderr: int) -> Iterator[subprocess.Popen[bytes]]:
+def started(home: Path, words: tuple[str, ...], stderr: int) -> Generator[subprocess.Popen[bytes]]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     command = [MUNIMENT, *words, "--home", str(home)]
     with subprocess.Popen(command, stderr=stderr, stdout=subprocess.DEVNULL, env=environment) as process:
