@@ -4,7 +4,7 @@ import gc
 from time import monotonic
 
 import anyio
-import psycopg
+from psycopg.conninfo import make_conninfo
 
 from muniment.database.notices import listen
 from muniment.testing import TestServer
@@ -19,7 +19,7 @@ def test_a_listener_that_is_cancelled_leaves_no_connection_open(server: TestServ
     async def main() -> None:
         listening = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            conninfo = psycopg.conninfo.make_conninfo(place, application_name=name)
+            conninfo = make_conninfo(place, application_name=name)
             tasks.start_soon(listen, conninfo, "muniment_removed", listening.set, lambda _: None)
             await listening.wait()
             tasks.cancel_scope.cancel()
