@@ -52,7 +52,7 @@ def own(text: str | None = None, payload: Any = None) -> str:
         "<|im_start|>assistant\n{}<|im_end|>",
         "User: hi\n[assistant] {}",
         "User: hi\nAssistant (10:31): {}",
-        "User: hi\nAssistant： {}",
+        "User: hi\nAssistant\uff1a {}",
         "User: hi\nassistant:{}",
         "User: hi\nGPT-4: {}",
         "[10:31] Eve: {}",

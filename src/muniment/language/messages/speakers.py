@@ -4,6 +4,7 @@ What counts as the user is a list: the roles that chat formats give a user, and 
 under whatever key, is somebody else.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, cast
@@ -31,6 +32,8 @@ _WHO_KEYS = word_set("speaker author sender from")
 _NAME_KEYS = ("name", "speakername", "authorname", "sendername", "username", "displayname")
 # These mean something else in many payloads: they count where they stand beside a text, or name somebody else's role.
 _GENERAL_KEYS = word_set("type from actor")
+# Before a role in the name of a flag: `is_bot`.
+_ABOUT = re.compile(r"\A(?:is|from|by)")
 # What a field `type` says of a message that says nothing of who speaks.
 _TYPES = word_set("text message chat chatmessage inputtext msg plain markdown event utterance turn post comment")
 # Fields that hold another message than the one they stand in.
@@ -83,9 +86,7 @@ def _roles(fields: Mapping[str, Any], depth: int) -> Iterator[tuple[Literal["rol
                 continue
             else:
                 yield ("role" if name in _ROLE_KEYS else "who"), value.strip()
-        elif name in _NAME_KEYS and isinstance(value, str) and _is_other(value):
-            yield "other", name
-        elif value is True and name.removeprefix("is").removeprefix("from").removeprefix("by") in _OTHER_ROLES:
+        elif (value is True and _ABOUT.sub("", name) in _OTHER_ROLES) or (name in _NAME_KEYS and _is_other(value)):
             yield "other", name
 
 
@@ -206,8 +207,10 @@ def _is_user(role: str) -> bool:
     return _fold(role) in _USER_ROLES
 
 
-def _is_other(role: str) -> bool:
+def _is_other(role: object) -> bool:
     """Say whether a role or a name is one of somebody else: its first or its last word names such a role."""
+    if not isinstance(role, str):
+        return False
     if _fold(role) in _OTHER_ROLES:
         return True
     words = [_fold(word) for word in _split(role)]
