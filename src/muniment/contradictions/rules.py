@@ -24,7 +24,7 @@ from muniment.language.assertion import (
     share_enough_words,
 )
 from muniment.language.instructions import visible_text
-from muniment.language.messages.updates import has_update_words
+from muniment.language.messages.updates import has_update_words, is_about_speaker
 from muniment.language.readers import PairScores
 from muniment.model.candidate import Candidate, Scope
 from muniment.model.capture import Capture
@@ -353,7 +353,7 @@ def is_own_update(decision: Decision) -> bool:
 
 
 def is_users_own(candidate: Candidate, capture: Capture, pack: Pack) -> bool:
-    """Whether a fact is what the run's own user said about themselves, as it was read from their words (ISO-8)."""
+    """Whether a fact is kept as the run's own user's, as it was read from their words (ISO-8)."""
     own = user_subject(candidate.scope.user_id, pack)
     return (
         own is not None
@@ -369,15 +369,18 @@ def updates_own(candidate: Candidate, capture: Capture, found: Contradicted, pac
     """Whether a user says something newer about themselves than they said in a memory, so that rules find it.
 
     Rules find it on one key, or by plain update words; the trained judge alone does not. Both must be the user's own
-    words about themselves, without an edit. What is durable, of a higher label or a correction stays for a person.
+    words, said under the same name, without an edit, and about themselves: on a key of theirs or in the first person.
+    What is durable, of a higher label or a correction stays for a person.
     """
     old, user_id = found.memory, candidate.scope.user_id
     if found.judged or found.reason in (RULE_FAILED, NEAR_THRESHOLD) or not is_users_own(candidate, capture, pack):
         return False
     own = user_subject(user_id, pack)
     theirs = old.vouched == USER and old.scope.user_id == user_id and old.editor is None and not old.third_party
-    theirs = theirs and (old.speaker is None or candidate.speaker is None or old.speaker == candidate.speaker)
+    theirs = theirs and (old.speaker or user_id) == (candidate.speaker or user_id)
     if own is None or not theirs or not _is_about(old, own, pack) or old.tier == "durable":
+        return False
+    if not _says_it_of_themselves(candidate) or not _says_it_of_themselves(old):
         return False
     if candidate.trust < pack.memory_layer.trust.floor or not pack.at_least(
         candidate.classification, old.classification
@@ -392,9 +395,15 @@ def updates_own(candidate: Candidate, capture: Capture, found: Contradicted, pac
 
 
 def _is_about(fact: Candidate | PromotedMemory, own: str, pack: Pack) -> bool:
-    """Whether a fact is about that user and nobody else."""
+    """Whether a fact is kept as one about that user and nobody else."""
     names = (fact.subject, fact.entity)
     return fact.subject is not None and all(one is None or pack.identity.resolve(one) == own for one in names)
+
+
+def _says_it_of_themselves(fact: Candidate | PromotedMemory) -> bool:
+    """Whether a fact of a user is about themselves: on a key of theirs, or in the first person."""
+    on_key = fact.entity is not None and fact.predicate is not None
+    return on_key or is_about_speaker(visible_text(fact.text))
 
 
 # ---- scopes: which runs could see facts ----

@@ -13,6 +13,7 @@ from muniment.language.special.findings import (
     names_relation,
 )
 from muniment.language.special.persons import Mention, MentionKind, describe
+from muniment.language.special.shared import with_sharers
 
 __all__ = [
     "CATEGORIES",
@@ -24,4 +25,5 @@ __all__ = [
     "describe",
     "find_special",
     "names_relation",
+    "with_sharers",
 ]
