@@ -12,8 +12,9 @@ from pydantic_core import to_json
 
 from muniment.candidates.calibration import is_proven
 from muniment.candidates.ontology import resolved
-from muniment.candidates.rules import compared_as, intent_under, lasts_as_long, vouched_for_extractor
+from muniment.candidates.rules import compared_as, lasts_as_long, vouched_for_extractor
 from muniment.capture.rules import user_subject
+from muniment.contradictions.scopes import agree, covers, overlap
 from muniment.language.assertion import (
     Judge,
     Judgement,
@@ -26,7 +27,7 @@ from muniment.language.assertion import (
 from muniment.language.instructions import visible_text
 from muniment.language.messages.updates import has_update_words, is_about_speaker
 from muniment.language.readers import PairScores
-from muniment.model.candidate import Candidate, Scope
+from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import Tier
@@ -291,7 +292,7 @@ def _by_key(candidate: Candidate, other: Candidate | PromotedMemory, pack: Pack)
 
 def may_be_about_one(one: Candidate, other: Candidate | PromotedMemory, by: Comparison) -> bool:
     """Whether two texts may be about the same subject, so that they are compared."""
-    return _agree(compared_as(one, by.identity), compared_as(other, by.identity))
+    return agree(compared_as(one, by.identity), compared_as(other, by.identity))
 
 
 def normal(value: Any) -> bytes:
@@ -404,53 +405,3 @@ def _says_it_of_themselves(fact: Candidate | PromotedMemory) -> bool:
     """Whether a fact of a user is about themselves: on a key of theirs, or in the first person."""
     on_key = fact.entity is not None and fact.predicate is not None
     return on_key or is_about_speaker(visible_text(fact.text))
-
-
-# ---- scopes: which runs could see facts ----
-
-
-def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
-    """Whether some run could see facts of both scopes.
-
-    A session limits only what is in the working tier, a workflow only what is episodic and belongs to no user.
-    Qualifiers keep nothing apart, as a run that names none sees both, unless one side requires them of a run.
-    """
-    if _kept_apart(one, other) or _kept_apart(other, one):
-        return False
-    if not _agree(one.user_id, other.user_id):
-        return False
-    if one_tier == other_tier == "working" and one.session_id != other.session_id:
-        return False
-    tenants_own = one.user_id is None and other.user_id is None
-    if one_tier == other_tier == "episodic" and tenants_own and not _agree(one.workflow_id, other.workflow_id):
-        return False
-    mine, theirs = one.intent_id, other.intent_id
-    return mine is None or theirs is None or intent_under(mine, theirs) or intent_under(theirs, mine)
-
-
-def covers(wide: Scope, wide_tier: Tier, narrow: Scope, narrow_tier: Tier) -> bool:
-    """Whether every run that could see facts of the narrow scope could see those of the wide one too."""
-    if wide.user_id is not None and wide.user_id != narrow.user_id:
-        return False
-    if wide_tier == "working" and not (narrow_tier == "working" and narrow.session_id == wide.session_id):
-        return False
-    if wide_tier == "episodic" and wide.user_id is None and wide.workflow_id is not None:
-        within = narrow_tier == "episodic" and narrow.user_id is None and narrow.workflow_id == wide.workflow_id
-        if not within:
-            return False
-    if wide.intent_id is not None and (narrow.intent_id is None or not intent_under(narrow.intent_id, wide.intent_id)):
-        return False
-    if any(narrow.required.get(name) != value for name, value in wide.required.items()):
-        return False
-    stated = narrow.qualifiers | narrow.required
-    return all(stated.get(name) == value for name, value in wide.qualifiers.items())
-
-
-def _kept_apart(one: Scope, other: Scope) -> bool:
-    """Return whether no run that has the qualifiers required by `one` could see `other`."""
-    stated = other.qualifiers | other.required
-    return any(stated.get(name, value) != value for name, value in one.required.items())
-
-
-def _agree(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or one == other

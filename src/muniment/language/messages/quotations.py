@@ -12,7 +12,7 @@ from typing import NamedTuple
 from muniment.language.data_files import word_set
 from muniment.language.messages.sentences import sentences_of
 from muniment.language.patterns import PatternFile
-from muniment.language.special.persons import RELATIONS
+from muniment.language.special.tokens import RELATIONS
 
 _PATTERNS = PatternFile(__package__ or "", "patterns/quotations.txt")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")

@@ -2,7 +2,8 @@
 
 import re
 
-from muniment.language.special.persons import Tokens, mentions_in
+from muniment.language.special.persons import mentions_in
+from muniment.language.special.tokens import Tokens
 
 # Words that people use when what they said before is no longer so; not those of a mere wish or a question.
 _UPDATE = re.compile(

@@ -10,9 +10,6 @@ from muniment.language.data_files import word_set
 from muniment.language.instructions.characters import visible_text
 from muniment.language.patterns import Pattern, PatternSet, read_patterns
 from muniment.language.special.persons import (
-    RELATIONS,
-    Mention,
-    Tokens,
     is_supposed,
     mentions_in,
     noun_at,
@@ -22,6 +19,7 @@ from muniment.language.special.persons import (
     subject_of,
 )
 from muniment.language.special.shared import with_sharers
+from muniment.language.special.tokens import RELATIONS, Mention, Tokens
 
 # Special categories of personal data, and other facts that the law protects.
 CATEGORIES = frozenset(("HEALTH", "BELIEF", "POLITICS", "SEXUALITY", "UNION", "BIOMETRICS", "CRIMINAL", "CHILD"))
@@ -57,7 +55,10 @@ _SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[.\u00b7-][^\W\d_]){2,}(?![^\W_])"
 _AUXILIARY = re.compile(r"\b(?:has|have|had|is|are|was|were)\b", re.IGNORECASE)
 # Parts of a sentence, of which a later one may leave the verb out, and how many words that has behind the person.
 _PARTS = re.compile(r"[,;]\s*(?:and |but |while )?|\s(?:and|but|while|-)\s")
+_SENTENCE_END = re.compile(r"[.!?](?:\s|$)|\n")
 _MOST_PARTS, _LONGEST_GAP, _SENTENCE = 5, 3, 300
+# Matches of one pattern that are read in a text.
+_MOST_MATCHES = 32
 # The verb of another person in place of the speaker's.
 _VERBS = {"'m": "is", "am": "is", "are": "is", "'re": "is", "have": "has", "'ve": "has", "vote": "votes"}
 
@@ -128,8 +129,12 @@ class _Language:
     def find(self, text: str) -> Iterator[SpecialFinding]:
         for index in self._all.matching(text):
             rule = self._rules[index]
-            for found in self._patterns[index].finditer(text):
+            for count, found in enumerate(self._patterns[index].finditer(text)):
                 start, end = found.span(1)
+                if count >= _MOST_MATCHES:
+                    # Nobody writes so much of one kind; who is meant in the rest is not read.
+                    yield SpecialFinding(start, len(text), rule.category, (Mention("pronoun", "they"),))
+                    break
                 if not self._is_something_else(text, end):
                     yield from self._read(rule, text, start, end)
 
@@ -207,8 +212,10 @@ def _last_verb(text: str, start: int, end: int) -> int:
 
 
 def _rest_of(text: str, end: int) -> str:
-    ending = re.compile(r"[.!?](?:\s|$)|\n").search(text, end)
-    return text[end : ending.start() if ending else end + _SENTENCE][:_SENTENCE]
+    """Return what stands behind a place in its sentence, semicolons included."""
+    rest = text[end : end + _SENTENCE]
+    ending = _SENTENCE_END.search(rest)
+    return rest[: ending.start()] if ending else rest
 
 
 _LANGUAGES = (_Language("words/english.txt"), _Language("words/german.txt"))

@@ -6,33 +6,13 @@ A few rules over single words, for English and German. They know pronouns, famil
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from muniment.language.data_files import named_lines, read_sections, word_set
+from muniment.language.special.tokens import WORDS, Mention, MentionKind, Placed, Tokens
 
-# Whom a mention means: the speaker (`self`), whoever is addressed (`you`), he or she (`pronoun`), a `name`, an `entity`
-# by its id, the end `user` or whoever else a record is kept of (`role`), a relative or acquaintance of the speaker
-# (`own_relative`), or of somebody else (`relative`).
-MentionKind = Literal["self", "you", "pronoun", "name", "entity", "user", "role", "own_relative", "relative"]
-
-_WORDS = {
-    name: word_set(words) for name, words in named_lines(read_sections(__package__ or "", "words/persons.txt")["words"])
-}
-# Words for whoever is related to somebody.
-RELATIONS = _WORDS["relations"]
-_TOKEN = re.compile(
-    r"\[[A-Z][A-Z _-]*\]|\*{3,}"  # what masks a name
-    r"|[A-Za-z][\w-]*:\w[\w.#/-]*"  # an id
-    r"|@\w[\w.-]*\w|[^\W_]+(?:_[^\W_]+)+"  # how somebody is called in a chat
-    r"|[^\W\d_]\.(?=\s)"  # an initial
-    r"|[^\W_]+(?:[-'\u2019.][^\W_]+)*['\u2019]?"
-    r"|[,&()]"
-)
 # Sentences end here; a colon too, unless it is within an id.
 _END = re.compile(r"(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)(?<!\bProf)(?<!\b[A-Z])[.!?]+(?=\s|$)|[;\n]|:(?=\s)")
 _COMMON = re.compile(r"(?:tions?|ments?|ings?|ness|ity|ance|ence|ung|ungen|heit|keit|schaft)$")
-_POSSESSIVE = re.compile(r"['\u2019]s?$")
-_CLITIC = re.compile(r"['\u2019](?:s|m|d|ve|re|ll)?$", re.IGNORECASE)
 _NO_NAMES = ("no_names", "relations", "roles", "my", "their")
 # A sentence is read so far before and behind what is said; of a longer one nobody knows who is meant.
 _REACH = 1200
@@ -45,46 +25,11 @@ _BEFORE_NOUN = 1
 _LONGEST_PHRASE = 6
 
 
-class Mention(NamedTuple):
-    """Words of a text that mean somebody."""
-
-    kind: MentionKind
-    words: str
-
-
-class Tokens(NamedTuple):
-    """The words of a part of a sentence, and the same in lower case and without what is contracted with them."""
-
-    said: Sequence[str]
-    low: Sequence[str]
-
-    @classmethod
-    def of(cls, text: str) -> "Tokens":
-        said = _TOKEN.findall(text.replace("\u2019", "'"))
-        return cls(said, [_CLITIC.sub("", one).lower() for one in said])
-
-    def is_in(self, place: int, *lists: str) -> bool:
-        """Whether there is a word at this place that is in one of the lists."""
-        return 0 <= place < len(self.low) and any(self.low[place] in _WORDS[name] for name in lists)
-
-    def owns(self, place: int) -> bool:
-        """Whether the word at this place is a possessor: `Tom's`."""
-        return 0 <= place < len(self.said) and len(self.said[place]) > 2 and bool(_POSSESSIVE.search(self.said[place]))
-
-
 class _Span(NamedTuple):
     """A mention and the place of its first word."""
 
     mention: Mention
     first: int
-
-
-class Placed(NamedTuple):
-    """A mention in a list of words, with the places of its first and its last word."""
-
-    mention: Mention
-    first: int
-    last: int
 
 
 def describe(text: str, start: int, end: int) -> tuple[tuple[Mention, ...], bool]:
@@ -145,13 +90,15 @@ def noun_at(text: str, start: int, end: int) -> Mention | None:
                 return next((one.mention for one in (*spoken_of[-1:], *following)), None)
             known = article >= 0 and any(map(_is_first, tokens.low))
             return Mention("relative", tokens.said[place]) if known else None
-        if not tokens.low[place].replace("-", "").isalpha() or tokens.is_in(place, "fillers", "prepositions", "conjunctions"):
+        if not tokens.low[place].replace("-", "").isalpha() or tokens.is_in(
+            place, "fillers", "prepositions", "conjunctions"
+        ):
             return None
     return None
 
 
 def _is_first(word: str) -> bool:
-    return word in _WORDS["first"] or word in _WORDS["my"]
+    return word in WORDS["first"] or word in WORDS["my"]
 
 
 def is_cut(text: str, start: int) -> bool:
@@ -240,9 +187,9 @@ def _subject(tokens: Tokens) -> tuple[Mention, ...]:
 
 
 def _loosely(tokens: Tokens, verb: str) -> tuple[Mention, ...]:
-    """Return the subject of a verb in words that leave grammar aside: "everyone in my flat", "the guy next door", "tom".
+    """Return the subject of a verb where it is neither a plain noun nor a name with a capital letter.
 
-    An ordinary noun in the singular has an article before it, so that a lone word before the verb is a name.
+    "Everyone in my flat", "the guy next door", "tom". An ordinary noun in the singular has an article before it, so that a lone word before the verb is a name.
     """
     last = len(tokens.low) - 1
     while last >= 0 and tokens.is_in(last, "fillers") and not tokens.is_in(last, "first", "second", "third"):
@@ -257,7 +204,12 @@ def _loosely(tokens: Tokens, verb: str) -> tuple[Mention, ...]:
         own = any(_is_first(tokens.low[place]) for place in phrase)
         if own or counted or not tokens.is_in(head, "people"):
             return (Mention("own_relative", " ".join(tokens.said[head : last + 1])),)
-    if tokens.is_in(last, "people") and last > 0 and tokens.is_in(last - 1, "numbers") and any(map(_is_first, tokens.low)):
+    if (
+        tokens.is_in(last, "people")
+        and last > 0
+        and tokens.is_in(last - 1, "numbers")
+        and any(map(_is_first, tokens.low))
+    ):
         return (Mention("own_relative", " ".join(tokens.said[last - 1 : last + 1])),)
     for place in range(first, min(first + 4, last)):
         if tokens.is_in(place, "relations", "roles") and not tokens.owns(place) and _reduced(tokens, place + 1):
@@ -289,7 +241,9 @@ def _is_lone_name(said: str, verb: str) -> bool:
         return False
     if len(low) == 1:
         return said.isupper() and low not in "ai"
-    known = any(one in words for one in (low, low.removesuffix("s")) for name, words in _WORDS.items() if name != "particles")
+    known = any(
+        one in words for one in (low, low.removesuffix("s")) for name, words in WORDS.items() if name != "particles"
+    )
     return low.isalpha() and not known and not _COMMON.search(low)
 
 
@@ -352,11 +306,11 @@ def _ending_at(tokens: Tokens, last: int) -> _Span | None:
     said, low = tokens.said[last], tokens.low[last]
     if low in ("mine", "mir") and tokens.is_in(last - 1, "prepositions") and tokens.is_in(last - 2, "relations"):
         return _Span(Mention("own_relative", " ".join(tokens.said[last - 2 : last + 1])), last - 2)
-    if low in _WORDS["first"]:
+    if low in WORDS["first"]:
         return _Span(Mention("self", said), last)
-    if low in _WORDS["third"]:
+    if low in WORDS["third"]:
         return _Span(Mention("pronoun", said), last)
-    if low in _WORDS["second"]:
+    if low in WORDS["second"]:
         return _Span(Mention("you", said), last)
     if said[0] in "[*":
         return _named(tokens, last, last)
@@ -364,7 +318,7 @@ def _ending_at(tokens: Tokens, last: int) -> _Span | None:
         return _Span(Mention("entity", said), last)
     if said[0] == "@" or "_" in said:
         return _Span(Mention("name", said), last)
-    if low in _WORDS["relations"] or low in _WORDS["roles"]:
+    if low in WORDS["relations"] or low in WORDS["roles"]:
         return _noun(tokens, last)
     return _name(tokens, last)
 
@@ -400,7 +354,7 @@ def _noun(tokens: Tokens, last: int) -> _Span | None:
     if is_relation and not is_role:
         # Without a word before it, a plural means any of them.
         low = tokens.low[last]
-        plural = low in _WORDS["plurals"] or (low.endswith("s") and low.removesuffix("s") in _WORDS["relations"])
+        plural = low in WORDS["plurals"] or (low.endswith("s") and low.removesuffix("s") in WORDS["relations"])
         return _Span(Mention("relative", tokens.said[last]), last) if not plural else None
     # A record may leave the article out: "Customer is ...".
     bare = tokens.is_in(last, "bare") and (last == 0 or tokens.said[last - 1] == ",")
@@ -461,7 +415,7 @@ def _named(tokens: Tokens, first: int, last: int) -> _Span | None:
 def _may_name(tokens: Tokens, place: int) -> bool:
     said, low = tokens.said[place], tokens.low[place]
     single = low.removesuffix("s")
-    if not said[0].isupper() or any(one in _WORDS[name] for one in (low, single) for name in _NO_NAMES):
+    if not said[0].isupper() or any(one in WORDS[name] for one in (low, single) for name in _NO_NAMES):
         return False
     # What is written in capitals throughout is an abbreviation, except for an initial.
     return len(said) < 3 or not said.isupper() or len(said) > 5

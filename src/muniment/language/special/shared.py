@@ -1,8 +1,9 @@
-"""Of whom else a sentence says what it says of its subject: "so is Tom", "like my father", and whom it quotes (CAN-16)."""
+"""Of whom else a sentence says the same as of its subject: "so is Tom", "like my father"; and whom it quotes (CAN-16)."""
 
 import re
 
-from muniment.language.special.persons import Mention, Placed, Tokens, mentions_in, sentence_around
+from muniment.language.special.persons import mentions_in, sentence_around
+from muniment.language.special.tokens import Mention, Placed, Tokens
 
 # Quotations; an apostrophe within a word ends none.
 _QUOTATION = re.compile(
@@ -27,7 +28,7 @@ def with_sharers(text: str, start: int, end: int, persons: tuple[Mention, ...]) 
     sharers = [one.mention for one in mentions_in(before) if _is_compared(before, one) or _is_object(before, one)]
     said = Tokens.of(text[start:end])
     # "I gave Tom ..."; what ends the span, or begins it, is what is said.
-    sharers += [one.mention for one in mentions_in(said) if 0 < one.first and one.last < len(said.low) - 1]
+    sharers += [one.mention for one in mentions_in(said) if one.first > 0 and one.last < len(said.low) - 1]
     from_them = bool(_GOT.match(text, start))
     shares = any(word.startswith("share") for word in before.low)
     sharers += [
@@ -73,7 +74,7 @@ def _is_joined_to_self(tokens: Tokens, one: Placed) -> bool:
 
 
 def _is_object(tokens: Tokens, one: Placed) -> bool:
-    """Whether somebody stands right before what is said, or before a preposition: "I gave Tom ...", "treat Tom for ..."."""
+    """Whether somebody stands right before what is said, or before its preposition: "I gave Tom ..."."""
     left = len(tokens.low) - 1 - one.last
     return left == 0 or (left == 1 and tokens.is_in(one.last + 1, "prepositions"))
 
