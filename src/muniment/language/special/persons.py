@@ -189,7 +189,8 @@ def _subject(tokens: Tokens) -> tuple[Mention, ...]:
 def _loosely(tokens: Tokens, verb: str) -> tuple[Mention, ...]:
     """Return the subject of a verb where it is neither a plain noun nor a name with a capital letter.
 
-    "Everyone in my flat", "the guy next door", "tom". An ordinary noun in the singular has an article before it, so that a lone word before the verb is a name.
+    "Everyone in my flat", "the guy next door", "tom". An ordinary noun in the singular has an article before it, so
+    that a lone word before the verb is a name.
     """
     last = len(tokens.low) - 1
     while last >= 0 and tokens.is_in(last, "fillers") and not tokens.is_in(last, "first", "second", "third"):

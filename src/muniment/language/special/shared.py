@@ -1,4 +1,4 @@
-"""Of whom else a sentence says the same as of its subject: "so is Tom", "like my father"; and whom it quotes (CAN-16)."""
+"""Of whom else a sentence says the same as of its subject: "so is Tom"; and whom it quotes (CAN-16)."""
 
 import re
 
