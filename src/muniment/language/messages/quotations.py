@@ -35,7 +35,7 @@ _BRACKETED = re.compile(r"\s{0,8}\[([^\W\d_][\w -]{0,30})\]\s*[:\uff1a]?\s*")
 # Of a role only: `assistant:That is nice.`
 _TIGHT = re.compile(r"\s{0,8}([A-Za-z]{2,20})[:\uff1a](?=\S)")
 _COLON = re.compile(r"[:\uff1a\ufe55\ua789](?=\s|$|[\"'\u2018\u201c\u201e\u00ab])")
-_CLAUSE = re.compile(r"[.!?;]['\")\]]*\s+|[;\n]")
+_CLAUSE = re.compile(r"[.!?;]['\")\]]*\s+|[;\n\[(]")
 _CLAUSE_REACH = 240
 _LONGEST_NAME = 4
 _OPENS_QUOTE = re.compile(r"\s*[\"\u201c\u201e\u00ab]")
