@@ -22,6 +22,7 @@ def of_speaker(text: str) -> bool:
     [
         "I'm diabetic and so is Tom.",
         "I'm HIV positive, as is my husband.",
+        "I have psoriasis, my mum has it too.",
         "I have diabetes, Tom too.",
         "I have diabetes like my dad.",
         "Like my father, I'm an alcoholic.",
@@ -132,6 +133,9 @@ def test_the_first_person_of_a_quotation_is_whoever_is_quoted(text: str) -> None
         "I go to dialysis three times a week.",
         "I was diagnosed with MS in 2019.",
         "As a gay man I felt at home in Berlin.",
+        "I'm a trans woman living in Oslo.",
+        "I am also an autistic teacher.",
+        "My therapist treats my anxiety disorder.",
         "I made this painting to show my path as a trans woman.",
         "Note: I have diabetes.",
         "I met Tom and I have diabetes",

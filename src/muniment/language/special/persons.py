@@ -19,6 +19,8 @@ _REACH = 1200
 # Words between a noun and whose it is.
 _ADJECTIVES = 3
 _LONGEST_NAME = 4
+# A pronoun and the verb that says what somebody is.
+_CONTRACTED = ("he's", "she's", "who's")
 # Words between what is said of a person and the noun for the person: "a gay older brother".
 _BEFORE_NOUN = 1
 # Words between a person and the verb: "Tom from the sales team is ...".
@@ -78,6 +80,8 @@ def noun_at(text: str, start: int, end: int) -> Mention | None:
     for place in range(len(head.low) - 1, min(len(head.low) + _BEFORE_NOUN + 1, len(tokens.low))):
         if tokens.is_in(place, "relations", "roles"):
             found = _noun(tokens, place)
+            if (subject := _subject_of_noun(tokens, place)) is not None:
+                return subject
             if found is not None:
                 return found.mention
             # Somebody in particular, of whom the speaker speaks: "I met a ... man".
@@ -94,6 +98,22 @@ def noun_at(text: str, start: int, end: int) -> Mention | None:
             place, "fillers", "prepositions", "conjunctions"
         ):
             return None
+    return None
+
+
+def _subject_of_noun(tokens: Tokens, noun: int) -> Mention | None:
+    """Return who is said to be what a noun names: "I'm a ... woman", "my brother is the ... boy"."""
+    for place in range(noun - 1, max(0, noun - 2 - _ADJECTIVES), -1):
+        if not tokens.is_in(place, "one", "the", "my", "their"):
+            continue
+        verb = place - 1
+        while tokens.is_in(verb, "fillers") and not tokens.is_in(verb, "be"):
+            verb -= 1
+        is_contracted = verb >= 0 and tokens.said[verb].lower() != tokens.low[verb] and not tokens.owns(verb)
+        if tokens.is_in(verb, "be") or is_contracted or (verb >= 0 and tokens.said[verb].lower() in _CONTRACTED):
+            found = _subject(Tokens(tokens.said[: verb + 1], tokens.low[: verb + 1]))
+            return found[0] if found else None
+        return None
     return None
 
 

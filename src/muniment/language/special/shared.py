@@ -61,7 +61,7 @@ def _is_elliptic(tokens: Tokens, one: Placed) -> bool:
     if not tokens.is_in(place, "auxiliaries"):
         return False
     place += 1
-    if place < len(tokens.low) and tokens.low[place] in ("not", "n't"):
+    if place < len(tokens.low) and tokens.low[place] in ("not", "it", "that"):
         place += 1
     ends = place >= len(tokens.low) or tokens.said[place] in _BREAKS
     return ends or tokens.is_in(place, "too", "conjunctions") or tokens.low[place : place + 2] == ["as", "well"]
