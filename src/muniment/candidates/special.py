@@ -40,7 +40,7 @@ _PERSONS = frozenset(
 )
 _POSSESSIVES = frozenset(("my", "our", "the", "mein", "meine", "meiner", "unser", "unsere", "der", "die"))
 _FEWEST_LETTERS = 3
-# Parts of ids that are no names.
+# Parts of ids that are not names.
 _PREFIXES = frozenset(
     ("cus", "cust", "customer", "usr", "user", "client", "acc", "account", "person", "patient", "member", "emp")
 )
@@ -78,7 +78,7 @@ class _Words(NamedTuple):
     # Whether the fact is on a key of its subject, or of another person.
     typed: bool
     about_another: bool
-    # Whether the message names somebody else than its user as the one who speaks: "I" is that person.
+    # Whether the message names somebody other than its user as the speaker: "I" is that person.
     by_another: bool = False
 
     @classmethod

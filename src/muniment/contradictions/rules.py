@@ -242,8 +242,7 @@ def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -
     """Return the memories of which it is a duplicate (REV-7): no higher label, no shorter lifetime, no other times.
 
     Otherwise a fact would be lost to a memory that some readers may not see, that expires sooner, or that holds at
-    another time. A correction
-    repeats only a correction.
+    another time. A correction repeats only a correction.
     """
     return [
         memory
