@@ -56,7 +56,8 @@ def names_another_speaker(payload: object, *own: str | None) -> bool:
     """
     if not isinstance(payload, dict):
         return False
-    ids = {one for one in own if one is not None}
+    # A user may be called like somebody else's role.
+    ids = {one for one in own if one is not None and not _is_other(one)}
     found = list(_roles(cast("dict[str, Any]", payload), _DEEPEST))
     roles = [value for kind, value in found if kind == "role"]
     who = [value for kind, value in found if kind == "who"]
