@@ -43,7 +43,7 @@ def vouched_for(author: Principal, item: CaptureInput) -> str | None:
     if origin is not None and origin.startswith(TOOL):
         name = origin.removeprefix(TOOL)
         return origin if name and author.speaks_for.has_tool(name) else None
-    if names_another_speaker(item.payload):
+    if names_another_speaker(item.payload, item.user_id, item.subject):
         return None
     if author.kind == "end_user":
         return USER if item.user_id == author.id else None
