@@ -198,6 +198,10 @@ class ClientLifecycle(ClientGroup):
         """Read whose credential it is."""
         return await self._connection.holder()
 
+    def secret(self, purpose: str) -> bytes:
+        """Return a secret for one purpose, derived from the credential: another one has another."""
+        return self._connection.transport.secret(purpose)
+
 
 def segment(value: Any, field: str) -> str:
     """An id as one part of a path; raises `InvalidInput` for what is none."""

@@ -1,8 +1,9 @@
 """AsyncMemory: what one user told, kept and found again, through the verbs of a fabric or of a server."""
 
 import logging
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -11,36 +12,36 @@ from muniment.errors import Denied, InvalidInput
 from muniment.fabric import AsyncFabric
 from muniment.memory.messages import Messages, captures_of, name_as_message
 from muniment.memory.opening import (
+    AGENT,
     CHANNEL,
     PROFILE,
     TENANT,
+    Borrowed,
     Terms,
     channel_of,
     local_owner,
-    local_person,
-    local_run,
+    person_of,
+    run_on_fabric,
     server_run,
 )
+from muniment.memory.outcomes import added_of, waiting_of
 from muniment.memory.results import Added, Asked, Context, Kept, NotKept, Waiting, Why
-from muniment.memory.words import why_refused, why_waiting
+from muniment.memory.words import why_refused
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent
 from muniment.model.context import Principal, RunContext
 from muniment.model.promoted import Retraction
 from muniment.model.recall import Record
-from muniment.model.subject import Decided, ErasureRequest, MyExport, MyMemory, MyOutcome, MyProposal, MyRefusal
+from muniment.model.subject import Decided, ErasureRequest, MyExport, MyMemory, MyOutcome, MyRefusal
 from muniment.pack import profile_pack
 
 if TYPE_CHECKING:
-    from muniment.model.capture import Receipt
     from muniment.settings import OpenOptions
 
 log = logging.getLogger("muniment.memory")
 
 # Captures whose outcome is asked for at once.
 _AT_ONCE = 1000
-_OPEN = ("pending", "held")
-_KEPT = ("promoted", "duplicate")
 _OWN_ACT = "is the person's own act, who signs in, or gives the one-time code that was sent to them"
 _AGENTS_WORD = (
     "this key may not speak for the user's channel: what was added counts as the agent's word, and waits for a person"
@@ -76,13 +77,16 @@ class AsyncFact:
 class AsyncMemory:
     """The memory of one user. Use `async with AsyncMemory.open(user=...) as memory`, or await it and close it."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, borrowed: Borrowed | None = None) -> None:
         self._terms = terms
+        self._borrowed = borrowed
         self._stack: AsyncExitStack | None = None
         self._fabric: AsyncFabric | AsyncClient | None = None
         self._own: AsyncFabric | AsyncClient | None = None
         self._run: RunContext | None = None
         self._person: Principal | None = None
+        # Who is asked what became of captures; where the person's own acts are not possible, these two are None.
+        self._reader: tuple[AsyncFabric | AsyncClient, Principal] | None = None
         self._channel = CHANNEL
         self.notes: tuple[str, ...] = ()
         """What `open` has to say: that another pack than the profile `personal` decides, for example."""
@@ -113,17 +117,69 @@ class AsyncMemory:
         given: dict[str, Any] = {"url": url, "key": key, "own_key": own_key, "channel": channel}
         return cls(Terms.gather(user, allow, options, **given))
 
+    @classmethod
+    def over(
+        cls,
+        fabric: AsyncFabric | AsyncClient,
+        user: str | None = None,
+        *,
+        tenant: str | None = None,
+        agent: str = AGENT,
+        channel: str | None = None,
+        tools: Iterable[str] = (),
+        allow: Iterable[str] = (),
+        own: AsyncClient | None = None,
+    ) -> Self:
+        """Take the memory of a user on a fabric or a client that is open already, and that stays open when this closes.
+
+        On a fabric of one's own the program says who acts: `agent` in the tenant `tenant`, which speaks for the user's
+        channel `channel` and for the `tools` that are named. If the fabric was opened as the home of its owner
+        (`local_owner`), the tenant is `local`, and the person's own acts are possible as with `open`. On any other
+        fabric they make a request, and `tenant` is required; `allow` names the labels that a search may show. On a
+        client the key says who acts, and `own` is a client with the user's own key. Raises `InvalidInput`.
+        """
+        if not isinstance(fabric, AsyncFabric | AsyncClient):
+            raise InvalidInput("expected an AsyncFabric or an AsyncClient", field="fabric")
+        named = tuple(tools)
+        said = {"tenant": tenant is not None, "tools": bool(named), "agent": agent != AGENT}
+        if isinstance(fabric, AsyncClient) and (wrong := next((name for name, given in said.items() if given), None)):
+            raise InvalidInput("is the key's to say, where a client is given", field=wrong)
+        if isinstance(fabric, AsyncFabric) and own is not None:
+            raise InvalidInput("is for a client, not for a fabric", field="own")
+        labels = (allow,) if isinstance(allow, str) else tuple(sorted(allow))
+        terms = Terms.over(user, allow=labels, channel=channel, is_fabric=isinstance(fabric, AsyncFabric))
+        return cls(terms, Borrowed(fabric, own, tenant, agent, named))
+
+    def in_session(self, session_id: str, *, run_id: str | None = None) -> Self:
+        """Return the same memory in another session, for which facts of the working tier are kept apart.
+
+        `run_id` is that of its captures and recalls, by default this one's. It is open as long as this one is. Raises
+        `InvalidInput` for an id with personal data in it.
+        """
+        fields: dict[str, Any] = {name: getattr(self.run, name) for name in self.run.model_fields_set}
+        fields |= {"session_id": session_id, "run_id": run_id or self.run.run_id}
+        other = copy(self)
+        other._run, other._stack = RunContext(**fields), None
+        return other
+
     def __await__(self) -> Generator[Any, None, Self]:
         return self.__aenter__().__await__()
 
     async def __aenter__(self) -> Self:
-        if self._stack is None:
+        if self._fabric is None:
             async with AsyncExitStack() as stack:
-                self._fabric = await stack.enter_async_context(self._terms.fabric())
-                if isinstance(self._fabric, AsyncFabric):
-                    await self._begin_local(self._fabric)
+                if self._borrowed is not None:
+                    self._fabric = self._borrowed.fabric
                 else:
-                    await self._begin_remote(self._fabric, stack)
+                    self._fabric = await stack.enter_async_context(self._terms.fabric())
+                try:
+                    if isinstance(self._fabric, AsyncFabric):
+                        await self._begin_local(self._fabric)
+                    else:
+                        await self._begin_remote(self._fabric, stack)
+                except BaseException:
+                    self._fabric = None
+                    raise
                 self._stack = stack.pop_all()
         return self
 
@@ -136,11 +192,28 @@ class AsyncMemory:
             stack, self._stack, self._fabric = self._stack, None, None
             await stack.aclose()
 
+    def secret(self, purpose: str) -> bytes:
+        """Return a secret for one purpose: on a fabric of its master key, on a server of the agent's key."""
+        if isinstance(self.fabric, AsyncFabric):
+            return self.fabric.opened.context.vault.shared(f"{purpose}/{self.run.tenant_id}")
+        return self.fabric.secret(purpose)
+
     async def _begin_local(self, fabric: AsyncFabric) -> None:
-        user = self._terms.user
+        user, lent, context = self._terms.user, self._borrowed, fabric.opened.context
         assert user is not None, "the terms were checked"
-        pack = await fabric.opened.context.current_pack(TENANT)
-        self._run, self._person, self._own = local_run(user, pack.labels), local_person(user), fabric
+        tenant = lent.tenant if lent is not None and lent.tenant is not None else TENANT
+        agent, tools = (lent.agent, lent.tools) if lent is not None else (AGENT, ())
+        self._channel = self._terms.channel or CHANNEL
+        person = person_of(tenant, user)
+        self._reader = (fabric, person)
+        if not context.local_owner or tenant != TENANT:
+            if lent is None or lent.tenant is None:
+                raise InvalidInput("is required: this fabric is no home of one user", field="tenant")
+            self._run = run_on_fabric(tenant, agent, user, self._terms.labels, self._channel, tools)
+            return
+        pack = await context.current_pack(TENANT)
+        self._run = run_on_fabric(tenant, agent, user, pack.labels, self._channel, tools)
+        self._person, self._own = person, fabric
         if pack.ref != profile_pack(PROFILE).ref:
             self.notes = (f"the pack {pack.ref} decides here, not the profile {PROFILE}",)
             log.warning("%s", self.notes[0])
@@ -159,15 +232,18 @@ class AsyncMemory:
             self._channel = channel_of(holder, self._terms.channel)
             if not holder.speaks_for.has_channel(self._channel):
                 self.notes = (_AGENTS_WORD,)
+            own = self._borrowed.own if self._borrowed is not None else None
             if self._terms.own_key is not None:
-                self._own = await stack.enter_async_context(AsyncClient.open(self._terms.url, self._terms.own_key))
-                holder = await self._own.whoami()
+                own = await stack.enter_async_context(AsyncClient.open(self._terms.url, self._terms.own_key))
+            if own is not None:
+                self._own, holder = own, await own.whoami()
         else:
             self._own = fabric
         if self._own is not None:
             if holder.kind != "end_user" or self._terms.user not in (None, holder.id):
                 raise InvalidInput("expected the key of the user whose memory it is", field="own_key")
             self._person = holder
+            self._reader = (self._own, holder)
 
     @property
     def fabric(self) -> AsyncFabric | AsyncClient:
@@ -183,6 +259,11 @@ class AsyncMemory:
             raise Denied("is an agent's: give the key of an agent", field="key")
         return self._run
 
+    @property
+    def channel(self) -> str:
+        """The channel by which the user's words come."""
+        return self._channel
+
     # ---- telling and asking ----
 
     async def add(self, messages: Messages, *, classification: str = "INTERNAL") -> Added:
@@ -192,47 +273,42 @@ class AsyncMemory:
         On a server its worker reads them later, and they are counted as `unread`. Raises `InvalidInput` and `TooLarge`,
         which name the message.
         """
+        return await self.keep(captures_of(messages, channel=self._channel, classification=classification))
+
+    async def keep(self, captures: Sequence[Mapping[str, Any]]) -> Added:
+        """Store captures of this run as the verb `capture_many` takes them, and say what became of them like `add`.
+
+        On a fabric they are read at once. A repeated capture, by its idempotency key, is stored once.
+        """
         fabric = self.fabric
-        items = captures_of(messages, channel=self._channel, classification=classification)
-        if not items:
+        if not captures:
             return Added()
         asker = self._run if self._run is not None else self._person
         assert asker is not None, "an open memory has a run or a person"
         try:
-            receipts = await fabric.capture_many(asker, items)
+            receipts = await fabric.capture_many(asker, captures)
         except InvalidInput as error:
             error.field = name_as_message(error.field)
             raise
         if isinstance(fabric, AsyncFabric):
-            await fabric.consolidate(TENANT)
-        return await self._added(receipts, [item["text"] for item in items])
-
-    async def _added(self, receipts: "Sequence[Receipt]", texts: Sequence[str]) -> Added:
+            await fabric.consolidate(asker.tenant_id)
         ids = [one.capture_id for one in receipts]
+        return await self.outcomes(dict(zip(ids, [str(one.get("text") or "") for one in captures], strict=True)))
+
+    async def outcomes(self, captures: Mapping[str, str]) -> Added:
+        """Say what has become of captures of this memory by now; each id has the text by which a refusal names it.
+
+        With an agent's key alone nobody is told: all of them are counted as `unread`.
+        """
+        ids = list(captures)
         notes = tuple(note for note in self.notes if note == _AGENTS_WORD)
-        if self._own is None or self._person is None:
+        if self._reader is None:
             return Added(unread=len(ids), notes=notes, captures=tuple(ids))
-        said = dict(zip(ids, texts, strict=True))
+        place, person = self._reader
         outcomes: list[MyOutcome] = []
         for first in range(0, len(ids), _AT_ONCE):
-            outcomes += await self._own.me.outcomes(self._person, ids[first : first + _AT_ONCE])
-        facts = [fact for one in outcomes for fact in one.facts]
-        refused = [(said[one.capture_id], refusal) for one in outcomes for refusal in one.refusals]
-        return Added(
-            promoted=tuple(
-                Kept(id=one.memory_id, text=one.text, known=one.status == "duplicate")
-                for one in facts
-                if one.status in _KEPT and one.memory_id is not None
-            ),
-            waiting=tuple(_waiting(one) for one in facts if one.status in _OPEN),
-            refused=tuple(
-                NotKept(message=text, why=why)
-                for text, why in dict.fromkeys((text, why_refused(refusal)) for text, refusal in refused)
-            ),
-            unread=sum(not one.read for one in outcomes),
-            notes=notes,
-            captures=tuple(ids),
-        )
+            outcomes += await place.me.outcomes(person, ids[first : first + _AT_ONCE])
+        return added_of(outcomes, captures, notes)
 
     async def search(self, query: str, limit: int = 10) -> list[AsyncFact]:
         """Find what is remembered that bears on a question, the most relevant first; it is recorded as a recall.
@@ -277,13 +353,13 @@ class AsyncMemory:
             person, data_classifications_allowed=list(labels), evidence_refs=["memory:allow"]
         )
         if isinstance(own, AsyncFabric):
-            await own.consolidate(TENANT)
+            await own.consolidate(person.tenant_id)
         return granted
 
     async def pending(self) -> list[Waiting]:
         """List the facts that wait for a person, and which of them the user may confirm."""
         own, person = self._own_place("pending")
-        return [_waiting(one) for one in await own.me.pending(person)]
+        return [waiting_of(one) for one in await own.me.pending(person)]
 
     async def confirm(self, proposal_id: str, *, code: str | None = None) -> Decided | Asked:
         """Confirm a fact that waits; it is promoted if the pack lets its user confirm it (SUB-2).
@@ -368,9 +444,3 @@ class AsyncMemory:
         if address is not None and proposal_id is not None:
             address += f"?proposal={proposal_id}"
         return Asked(act=act, target=target, proposal_id=proposal_id, address=address, why=_OWN_ACT)
-
-
-def _waiting(fact: MyProposal) -> Waiting:
-    why = why_waiting(fact, may_confirm=fact.may_confirm)
-    label = fact.classification
-    return Waiting(id=fact.proposal_id, text=fact.text, why=why, may_confirm=fact.may_confirm, classification=label)
