@@ -89,7 +89,7 @@ class Conversation:
         # What was captured and may still wait: the id of each capture, and its text for a refusal.
         self._open: dict[str, str] = {}
         self.added = Added()
-        """What became of what was captured last: what was promoted, what waits, what was refused, and why."""
+        """What became of what was captured from the user's last turn on: promoted, waiting, refused, and why."""
 
     def _named(self, *parts: str) -> str:
         whole = json.dumps([self._framework, *parts]).encode()
@@ -104,7 +104,8 @@ class Conversation:
         """
         items: list[dict[str, Any]] = []
         notes: list[str] = []
-        for turn in turns:
+        given = list(turns)
+        for turn in given:
             item = self._item(turn)
             if item is None:
                 continue
@@ -117,10 +118,13 @@ class Conversation:
             else:
                 items.append(item)
         added = await self.memory.keep(items)
-        self._open |= dict(zip(added.captures, [str(one.get("text", "")) for one in items], strict=False))
-        self._keep_open(added)
-        self.added = added.model_copy(update={"notes": (*added.notes, *notes)}) if notes else added
-        return self.added
+        if added.waiting or added.unread:
+            self._open |= dict(zip(added.captures, [str(one.get("text", "")) for one in items], strict=False))
+            while len(self._open) > _MOST_OPEN:
+                del self._open[next(iter(self._open))]
+        added = added.model_copy(update={"notes": (*added.notes, *notes)})
+        self.added = added if any(turn.role == "user" for turn in given) else _together(self.added, added)
+        return added
 
     def _item(self, turn: Turn) -> dict[str, Any] | None:
         text = _CONTROL.sub("", turn.text)
@@ -163,14 +167,9 @@ class Conversation:
         if not self._open:
             return Added()
         now = await self.memory.outcomes(self._open)
-        self._keep_open(now)
-        return now
-
-    def _keep_open(self, known: Added) -> None:
-        if not known.waiting and not known.unread:
+        if not now.waiting and not now.unread:
             self._open.clear()
-        while len(self._open) > _MOST_OPEN:
-            del self._open[next(iter(self._open))]
+        return now
 
     # ---- tools: what a model may do ----
 
@@ -222,6 +221,17 @@ class Memories:
         if user not in self._opened:
             self._opened[user] = await AsyncMemory.over(place, user, **self._options)
         return self._opened[user]
+
+
+def _together(one: Added, other: Added) -> Added:
+    return Added(
+        promoted=(*one.promoted, *other.promoted),
+        waiting=(*one.waiting, *other.waiting),
+        refused=(*one.refused, *other.refused),
+        unread=one.unread + other.unread,
+        notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
+        captures=(*one.captures, *other.captures),
+    )
 
 
 def told_of(added: Added) -> str:
