@@ -9,6 +9,7 @@ import hmac
 import json
 import logging
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -45,6 +46,8 @@ ASK = (
 _LONGEST_QUESTION = 8192
 # Captures of a conversation that are asked about again, because something in them waited.
 _MOST_OPEN = 50
+# Conversations that are held; of others it is forgotten which of their captures waited.
+_MOST_THREADS = 1000
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -198,19 +201,35 @@ class Conversation:
         return done
 
 
-class Memories:
-    """The memories of a program's users: on a fabric or a client any user's, on a memory its own user's alone."""
+class Conversations:
+    """The conversations of a program's users: on a fabric or a client any user's, on a memory its own user's alone.
 
-    def __init__(self, place: Place, **options: Any) -> None:
+    `options` are those of `AsyncMemory.over`, and those of a conversation.
+    """
+
+    def __init__(
+        self, place: Place, *, framework: str, tokens: int = TOKENS, classification: str = LABEL, **options: Any
+    ) -> None:
         if not isinstance(place, AsyncMemory | AsyncFabric | AsyncClient):
             raise InvalidInput("expected an AsyncMemory, an AsyncFabric or an AsyncClient", field="memory")
         if options and isinstance(place, AsyncMemory):
             raise InvalidInput("is for a fabric or a client, not for a memory that is open", field=min(options))
         self._place, self._options = place, options
-        self._opened: dict[str, AsyncMemory] = {}
+        self._how: dict[str, Any] = {"framework": framework, "tokens": tokens, "classification": classification}
+        self._found: OrderedDict[tuple[str | None, str | None], Conversation] = OrderedDict()
 
-    async def of(self, user: str | None) -> AsyncMemory:
-        """Return the memory of a user; None is the only one. Raises `Denied` for another user than a memory's own."""
+    async def of(self, user: str | None, thread: str | None = None) -> Conversation:
+        """Return a conversation of a user; None is the only user. Raises `Denied` for another than a memory's own."""
+        found = self._found.get((user, thread))
+        if found is None:
+            found = Conversation(await self._memory(user), thread, **self._how)
+            self._found[user, thread] = found
+            if len(self._found) > _MOST_THREADS:
+                self._found.popitem(last=False)
+        self._found.move_to_end((user, thread))
+        return found
+
+    async def _memory(self, user: str | None) -> AsyncMemory:
         place = self._place
         if isinstance(place, AsyncMemory):
             if user is not None and user != place.run.user_id:
@@ -218,9 +237,7 @@ class Memories:
             return place
         if user is None:
             raise InvalidInput("is required: whose memory it is", field="user")
-        if user not in self._opened:
-            self._opened[user] = await AsyncMemory.over(place, user, **self._options)
-        return self._opened[user]
+        return await AsyncMemory.over(place, user, **self._options)
 
 
 def _together(one: Added, other: Added) -> Added:
