@@ -21,7 +21,7 @@ from muniment.client import AsyncClient
 from muniment.errors import Denied, InvalidInput, TooLarge
 from muniment.fabric import AsyncFabric
 from muniment.memory.asynchronous import AsyncMemory
-from muniment.memory.results import Added, Asked
+from muniment.memory.results import Added, Asked, Context
 from muniment.memory.words import why_refused
 from muniment.model.candidate import Refusal
 from muniment.model.promoted import Retraction
@@ -71,7 +71,8 @@ class Conversation:
     """One thread of one user in a framework.
 
     The thread's name becomes a digest under a key that the database does not hold, made of framework, user and thread
-    as whole parts, so that no two of them meet; the name itself is sealed in the captures (ADP-3).
+    as whole parts, so that no two of them meet; the name itself is sealed in the captures (ADP-3). With `app`, what is
+    remembered is seen in that application alone.
     """
 
     def __init__(
@@ -80,14 +81,19 @@ class Conversation:
         thread: str | None = None,
         *,
         framework: str,
+        app: str | None = None,
         tokens: int = TOKENS,
         classification: str = LABEL,
     ) -> None:
         self._framework, self._thread, self._tokens, self._label = framework, thread, tokens, classification
         self._secret = memory.secret("adapters")
+        parts = [memory.run.user_id or "", *([app] if app is not None else [])]
+        if app is not None:
+            memory = memory.in_session(qualifiers={**memory.run.qualifiers, "app": self._named("app", app)})
         if thread is not None:
-            name = self._named("thread", memory.run.user_id or "", thread)
+            name = self._named("thread", *parts, thread)
             memory = memory.in_session(name, run_id=name)
+        self._parts = (*parts, thread or "")
         self.memory = memory
         # What was captured and may still wait: the id of each capture, and its text for a refusal.
         self._open: dict[str, str] = {}
@@ -150,8 +156,9 @@ class Conversation:
         if turn.at is not None and turn.at <= datetime.now(UTC):
             item["observed_at"] = turn.at
         if turn.key is not None:
-            thread, at = self._thread or "", turn.at.isoformat() if turn.at is not None else ""
-            item["idempotency_key"] = self._named("turn", thread, turn.key, turn.role, turn.tool or "", at, text)
+            at = turn.at.isoformat() if turn.at is not None else ""
+            parts = (*self._parts, turn.key, turn.role, turn.tool or "", at, text)
+            item["idempotency_key"] = self._named("turn", *parts)
         return item
 
     # ---- what is remembered ----
@@ -161,9 +168,13 @@ class Conversation:
 
         Empty if there is neither. It is compiled anew each time, so that what was retracted is gone at once.
         """
-        asked = _CONTROL.sub("", question or "")[:_LONGEST_QUESTION].strip()
-        known = await self.memory.context(asked, self._tokens) if asked else ""
+        asked = _CONTROL.sub("", question or "").strip()
+        known = await self.compiled(asked) if asked else ""
         return "\n\n".join(part.strip() for part in (known, told_of(await self.pending())) if part)
+
+    async def compiled(self, question: str) -> Context:
+        """Return promoted memory that bears on a question, as it is compiled."""
+        return await self.memory.context(_CONTROL.sub("", question)[:_LONGEST_QUESTION], self._tokens)
 
     async def pending(self) -> Added:
         """Say what has become of this conversation's captures in which something waited, or that nobody has read."""
@@ -216,18 +227,26 @@ class Conversations:
             raise InvalidInput("is for a fabric or a client, not for a memory that is open", field=min(options))
         self._place, self._options = place, options
         self._how: dict[str, Any] = {"framework": framework, "tokens": tokens, "classification": classification}
-        self._found: OrderedDict[tuple[str | None, str | None], Conversation] = OrderedDict()
+        self._found: OrderedDict[tuple[str | None, str | None, str | None], Conversation] = OrderedDict()
 
-    async def of(self, user: str | None, thread: str | None = None) -> Conversation:
+    async def of(self, user: str | None, thread: str | None = None, *, app: str | None = None) -> Conversation:
         """Return a conversation of a user; None is the only user. Raises `Denied` for another than a memory's own."""
-        found = self._found.get((user, thread))
+        which = (user, app, thread)
+        found = self._found.get(which)
         if found is None:
-            found = Conversation(await self._memory(user), thread, **self._how)
-            self._found[user, thread] = found
+            found = self._found[which] = Conversation(await self._memory(user), thread, app=app, **self._how)
             if len(self._found) > _MOST_THREADS:
                 self._found.popitem(last=False)
-        self._found.move_to_end((user, thread))
+        self._found.move_to_end(which)
         return found
+
+    async def pending(self, user: str | None, *, app: str | None = None) -> Added:
+        """Say what waits of all conversations of a user that are held."""
+        whole = Added()
+        for (whose, where, _), one in list(self._found.items()):
+            if (whose, where) == (user, app):
+                whole = _together(whole, await one.pending())
+        return whole
 
     async def _memory(self, user: str | None) -> AsyncMemory:
         place = self._place

@@ -150,16 +150,16 @@ class AsyncMemory:
         terms = Terms.over(user, allow=labels, channel=channel, is_fabric=isinstance(fabric, AsyncFabric))
         return cls(terms, Borrowed(fabric, own, tenant, agent, named))
 
-    def in_session(self, session_id: str, *, run_id: str | None = None) -> Self:
+    def in_session(self, session_id: str | None = None, **fields: Any) -> Self:
         """Return the same memory in another session, for which facts of the working tier are kept apart.
 
-        `run_id` is that of its captures and recalls, by default this one's. It is open as long as this one is. Raises
+        `fields` are others of its run, such as `run_id` and `qualifiers`. It is open as long as this one is. Raises
         `InvalidInput` for an id with personal data in it.
         """
-        fields: dict[str, Any] = {name: getattr(self.run, name) for name in self.run.model_fields_set}
-        fields |= {"session_id": session_id, "run_id": run_id or self.run.run_id}
+        given: dict[str, Any] = {name: getattr(self.run, name) for name in self.run.model_fields_set}
+        session = {"session_id": session_id} if session_id is not None else {}
         other = copy(self)
-        other._run, other._stack = RunContext(**fields), None
+        other._run, other._stack = RunContext(**given | session | fields), None
         return other
 
     def __await__(self) -> Generator[Any, None, Self]:
