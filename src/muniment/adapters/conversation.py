@@ -97,6 +97,8 @@ class Conversation:
         self.memory = memory
         # What was captured and may still wait: the id of each capture, and its text for a refusal.
         self._open: dict[str, str] = {}
+        self.said_last: str | None = None
+        """What the user said last, of what was captured here."""
         self.added = Added()
         """What became of what was captured from the user's last turn on: promoted, waiting, refused, and why."""
 
@@ -132,7 +134,10 @@ class Conversation:
             while len(self._open) > _MOST_OPEN:
                 del self._open[next(iter(self._open))]
         added = added.model_copy(update={"notes": (*added.notes, *notes)})
-        self.added = added if any(turn.role == "user" for turn in given) else _together(self.added, added)
+        if users := [turn.text for turn in given if turn.role == "user"]:
+            self.said_last, self.added = users[-1], added
+        else:
+            self.added = _together(self.added, added)
         return added
 
     def _item(self, turn: Turn) -> dict[str, Any] | None:
