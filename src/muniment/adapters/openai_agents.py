@@ -107,8 +107,8 @@ class MunimentSession:
         if role != "user":
             return Turn("assistant" if role == "assistant" else "system", texts_of(content))
         if isinstance(content, list):
-            parts = cast("list[Any]", content)
-            content = [one for one in parts if isinstance(one, dict) and one.get("type") in _USER_PARTS]
+            parts = [cast("dict[str, Any]", one) for one in cast("list[Any]", content) if isinstance(one, dict)]
+            content = [one for one in parts if one.get("type") in _USER_PARTS]
         return Turn("user" if is_users else "assistant", texts_of(content))
 
     # ---- memory before the run ----
