@@ -1,7 +1,7 @@
 """A home for the tests of one adapter, each with users of its own in it, and what an auditor sees there."""
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class Said(NamedTuple):
 
 
 @asynccontextmanager
-async def opened(home: Path, user: str) -> AsyncIterator[AsyncMemory]:
+async def opened(home: Path, user: str) -> AsyncGenerator[AsyncMemory]:
     async with AsyncMemory.open(user=user, home=home) as memory:
         yield memory
 

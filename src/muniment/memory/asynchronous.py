@@ -157,9 +157,9 @@ class AsyncMemory:
         `InvalidInput` for an id with personal data in it.
         """
         given: dict[str, Any] = {name: getattr(self.run, name) for name in self.run.model_fields_set}
-        session = {"session_id": session_id} if session_id is not None else {}
+        given |= fields | ({"session_id": session_id} if session_id is not None else {})
         other = copy(self)
-        other._run, other._stack = RunContext(**given | session | fields), None
+        other._run, other._stack = RunContext(**given), None
         return other
 
     def __await__(self) -> Generator[Any, None, Self]:
