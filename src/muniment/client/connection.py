@@ -198,9 +198,10 @@ class ClientLifecycle(ClientGroup):
         """Read whose credential it is."""
         return await self._connection.holder()
 
-    def secret(self, purpose: str) -> bytes:
-        """Return a secret for one purpose, derived from the credential: another one has another."""
-        return self._connection.transport.secret(purpose)
+
+def secret_of(client: ClientGroup, purpose: str) -> bytes:
+    """Return a secret for one purpose, derived from a client's credential: another one has another."""
+    return client._connection.transport.secret(purpose)  # pyright: ignore[reportPrivateUsage]
 
 
 def segment(value: Any, field: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from muniment.client import AsyncClient
+from muniment.client.connection import secret_of
 from muniment.errors import Denied, InvalidInput
 from muniment.fabric import AsyncFabric
 from muniment.memory.messages import Messages, captures_of, name_as_message
@@ -196,7 +197,7 @@ class AsyncMemory:
         """Return a secret for one purpose: on a fabric of its master key, on a server of the agent's key."""
         if isinstance(self.fabric, AsyncFabric):
             return self.fabric.opened.context.vault.shared(f"{purpose}/{self.run.tenant_id}")
-        return self.fabric.secret(purpose)
+        return secret_of(self.fabric, purpose)
 
     async def _begin_local(self, fabric: AsyncFabric) -> None:
         user, lent, context = self._terms.user, self._borrowed, fabric.opened.context
