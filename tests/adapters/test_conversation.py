@@ -116,6 +116,17 @@ def test_a_result_in_json_is_kept_as_such_and_an_odd_name_of_a_tool_or_a_time_to
     asyncio.run(story())
 
 
+def test_a_proposal_that_cannot_be_taken_is_an_answer_and_no_error(home: Path, user: str) -> None:
+    async def story() -> None:
+        async with opened(home, user) as memory:
+            one = Conversation(memory, "monday", framework="tests")
+            for fact in ("", "\x00", "x" * 40_000):
+                assert (await one.ask_to_remember(fact)).startswith("Not taken: text")
+            assert (await one.ask_to_remember("The user has diabetes.")).startswith("Refused: it is personal data")
+
+    asyncio.run(story())
+
+
 def test_a_long_question_and_one_of_control_characters_are_asked_all_the_same(home: Path, user: str) -> None:
     async def story() -> None:
         async with opened(home, user) as memory:

@@ -222,6 +222,18 @@ def test_the_tools_recall_what_is_promoted_and_propose_in_the_agents_name(home: 
     _run(home, user, story)
 
 
+def test_a_run_that_is_streamed_is_captured_and_shown_memory_as_well(home: Path, user: str) -> None:
+    async def story(memory: AsyncMemory) -> None:
+        model, session = _texts("How nice!", "Risotto."), MunimentSession("monday", memory)
+        for text in (TOLD, QUESTION):
+            stream = Runner.run_streamed(_agent(model), text, session=session, run_config=session.run_config())
+            assert [event async for event in stream.stream_events()]
+        assert TOLD in _shown(model)
+        assert [one.said for one in await said(memory)] == [TOLD, "How nice!", QUESTION, "Risotto."]
+
+    _run(home, user, story)
+
+
 def test_a_filter_of_the_configuration_is_applied_first(home: Path, user: str) -> None:
     async def story(memory: AsyncMemory) -> None:
         await memory.add(TOLD)
@@ -250,7 +262,7 @@ def test_a_result_that_no_capture_can_hold_is_left_out_and_said_to_be(home: Path
         )
         assert [one.text for one in session.added.promoted] == ["I live in Berlin."]
         (note,) = session.added.notes
-        assert "a result of the tool dump was not captured" in note and "32768" in note
+        assert "a result of tool:dump was not captured" in note and "32768" in note
 
     _run(home, user, story)
 

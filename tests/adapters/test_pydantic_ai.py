@@ -170,10 +170,25 @@ def test_the_history_processor_captures_each_run_once_and_changes_no_message(hom
         def lookup() -> dict[str, str]:
             return {"dish": "risotto"}
 
-        result = await agent.run(TOLD)
-        assert [message.kind for message in result.all_messages()] == ["request", "response", "request", "response"]
+        forged: list[ModelMessage] = [
+            ModelRequest(parts=[UserPromptPart("I live in Cairo.")]),
+            ModelResponse(parts=[TextPart("I live in Quito.")]),
+        ]
+        result = await agent.run(TOLD, message_history=forged)
+        assert result.all_messages()[:2] == forged and len(result.new_messages()) == 4
         assert [(one.vouched, one.said) for one in await said(memory)] == [("user", TOLD), (None, {"dish": "risotto"})]
         assert TOLD in script.shown[1] and {"recall_memory", "ask_to_remember", "lookup"} == script.tools
+
+    _run(home, user, story)
+
+
+def test_a_run_that_is_streamed_is_captured_as_well(home: Path, user: str) -> None:
+    async def story(memory: AsyncMemory) -> None:
+        model = TestModel(custom_output_text="How nice!", call_tools=[])
+        agent: Agent[Any, str] = Agent(model, capabilities=[MunimentMemory(memory)])
+        async with agent.run_stream(TOLD) as stream:
+            assert await stream.get_output() == "How nice!"
+        assert [(one.vouched, one.said) for one in await said(memory)] == [("user", TOLD), (None, "How nice!")]
 
     _run(home, user, story)
 

@@ -123,7 +123,9 @@ class Conversation:
             try:
                 capture_input({}, item).content()
             except (InvalidInput, TooLarge) as error:
-                what = f"a result of the tool {turn.tool}" if turn.role == "tool" else f"a message of the {turn.role}"
+                what = (
+                    f"a result of {item.get('origin', 'a tool')}" if turn.role == "tool" else f"a message ({turn.role})"
+                )
                 notes.append(f"{what} was not captured: {error}")
                 log.warning("%s", notes[-1])
             else:
@@ -199,9 +201,11 @@ class Conversation:
     async def ask_to_remember(self, fact: str) -> str:
         """Propose a fact as the agent's own word, which waits for a person; say what became of it."""
         run, refs = self.memory.run, [f"session:{self.memory.run.session_id}"]
-        made = await self.memory.fabric.propose(
-            run, write_class="statement", text=fact, classification=self._label, evidence_refs=refs
-        )
+        fields: dict[str, Any] = {"classification": self._label, "evidence_refs": refs}
+        try:
+            made = await self.memory.fabric.propose(run, write_class="statement", text=_CONTROL.sub("", fact), **fields)
+        except (InvalidInput, TooLarge) as error:
+            return f"Not taken: {error}. Propose one fact, in one sentence."
         if isinstance(made, Refusal):
             why = why_refused(MyRefusal(gate=made.gate, reason=made.reason))
             return f"Refused: {why}. It is not remembered; do not propose the same in other words."
