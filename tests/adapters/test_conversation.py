@@ -94,6 +94,20 @@ def test_what_waited_is_not_said_to_wait_once_it_is_decided(home: Path, user: st
     asyncio.run(story())
 
 
+@pytest.mark.rule("ADP-2")
+def test_a_program_can_wait_until_what_was_told_is_decided(home: Path, user: str) -> None:
+    async def story() -> None:
+        async with opened(home, user) as memory:
+            one = Conversation(memory, "monday", framework="tests")
+            await memory.allow("PII")
+            (waits,) = (await one.capture([Turn("user", "I am allergic to penicillin.")])).waiting
+            assert [still.id for still in (await one.wait(0.01)).waiting] == [waits.id]
+            done, _ = await asyncio.gather(one.wait(30), memory.confirm(waits.id))
+            assert done == Added()
+
+    asyncio.run(story())
+
+
 def test_a_result_in_json_is_kept_as_such_and_an_odd_name_of_a_tool_or_a_time_to_come_is_not_kept(
     home: Path, user: str
 ) -> None:

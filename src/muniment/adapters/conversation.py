@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias, cast
 
+from anyio import move_on_after, sleep
+
 from muniment.capture.rules import capture_input
 from muniment.client import AsyncClient
 from muniment.errors import Denied, InvalidInput, TooLarge
@@ -46,6 +48,8 @@ ASK = (
 _LONGEST_QUESTION = 8192
 # Captures of a conversation that are asked about again, because something in them waited.
 _MOST_OPEN = 50
+# Seconds after which it is asked again what became of captures.
+_ASK_AGAIN = 0.2
 # Conversations that are held; of others it is forgotten which of their captures waited.
 _MOST_THREADS = 1000
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -191,6 +195,19 @@ class Conversation:
         if not now.waiting and not now.unread:
             self._open.clear()
         return now
+
+    async def wait(self, seconds: float) -> Added:
+        """Wait until nothing of this conversation waits for a reader or a person, for at most so many seconds.
+
+        Returns what still waits. With an agent's key alone nobody is told, and all of the time passes.
+        """
+        with move_on_after(seconds):
+            while True:
+                now = await self.pending()
+                if not now.waiting and not now.unread:
+                    break
+                await sleep(_ASK_AGAIN)
+        return await self.pending()
 
     # ---- tools: what a model may do ----
 
