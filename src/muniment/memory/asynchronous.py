@@ -11,6 +11,7 @@ from muniment.client import AsyncClient
 from muniment.client.connection import secret_of
 from muniment.errors import Denied, InvalidInput
 from muniment.fabric import AsyncFabric
+from muniment.memory.corrections import approve_correction
 from muniment.memory.messages import Messages, captures_of, name_as_message
 from muniment.memory.opening import (
     AGENT,
@@ -20,7 +21,6 @@ from muniment.memory.opening import (
     Borrowed,
     Terms,
     channel_of,
-    local_owner,
     person_of,
     run_on_fabric,
     server_run,
@@ -31,9 +31,9 @@ from muniment.memory.words import why_refused
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent
 from muniment.model.context import Principal, RunContext
-from muniment.model.promoted import Retraction
+from muniment.model.promoted import Retraction, Undone
 from muniment.model.recall import Record
-from muniment.model.subject import Decided, ErasureRequest, MyExport, MyMemory, MyOutcome, MyRefusal
+from muniment.model.subject import Decided, ErasureRequest, MyExport, MyMemory, MyRefusal
 from muniment.pack import profile_pack
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("muniment.memory")
 
-# Captures whose outcome is asked for at once.
-_AT_ONCE = 1000
 _OWN_ACT = "is the person's own act, who signs in, or gives the one-time code that was sent to them"
 _AGENTS_WORD = (
     "this key may not speak for the user's channel: what was added counts as the agent's word, and waits for a person"
@@ -141,15 +139,12 @@ class AsyncMemory:
         """
         if not isinstance(fabric, AsyncFabric | AsyncClient):
             raise InvalidInput("expected an AsyncFabric or an AsyncClient", field="fabric")
-        named = tuple(tools)
-        said = {"tenant": tenant is not None, "tools": bool(named), "agent": agent != AGENT}
-        if isinstance(fabric, AsyncClient) and (wrong := next((name for name, given in said.items() if given), None)):
-            raise InvalidInput("is the key's to say, where a client is given", field=wrong)
-        if isinstance(fabric, AsyncFabric) and own is not None:
-            raise InvalidInput("is for a client, not for a fabric", field="own")
-        labels = (allow,) if isinstance(allow, str) else tuple(sorted(allow))
-        terms = Terms.over(user, allow=labels, channel=channel, is_fabric=isinstance(fabric, AsyncFabric))
-        return cls(terms, Borrowed(fabric, own, tenant, agent, named))
+        is_fabric, labels = (
+            isinstance(fabric, AsyncFabric),
+            (allow,) if isinstance(allow, str) else tuple(sorted(allow)),
+        )
+        borrowed = Borrowed.checked(fabric, own, tenant, agent, tuple(tools), is_fabric=is_fabric)
+        return cls(Terms.over(user, allow=labels, channel=channel, is_fabric=is_fabric), borrowed)
 
     def in_session(self, session_id: str | None = None, **fields: Any) -> Self:
         """Return the same memory in another session, for which facts of the working tier are kept apart.
@@ -227,24 +222,26 @@ class AsyncMemory:
             await self._consent(labels)
 
     async def _begin_remote(self, fabric: AsyncClient, stack: AsyncExitStack) -> None:
-        holder = await fabric.whoami()
-        if holder.kind == "agent":
-            self._run = server_run(holder, self._terms.user, self._terms.allow)
-            self._channel = channel_of(holder, self._terms.channel)
-            if not holder.speaks_for.has_channel(self._channel):
-                self.notes = (_AGENTS_WORD,)
-            own = self._borrowed.own if self._borrowed is not None else None
-            if self._terms.own_key is not None:
-                own = await stack.enter_async_context(AsyncClient.open(self._terms.url, self._terms.own_key))
-            if own is not None:
-                self._own, holder = own, await own.whoami()
-        else:
-            self._own = fabric
-        if self._own is not None:
-            if holder.kind != "end_user" or self._terms.user not in (None, holder.id):
+        agent = await fabric.whoami()
+        user = self._terms.user
+        own = fabric if agent.kind != "agent" else self._borrowed.own if self._borrowed is not None else None
+        if own is None and self._terms.own_key is not None:
+            own = await stack.enter_async_context(AsyncClient.open(self._terms.url, self._terms.own_key))
+        if own is not None:
+            person = await own.whoami()
+            if person.kind != "end_user" or user not in (None, person.id):
                 raise InvalidInput("expected the key of the user whose memory it is", field="own_key")
-            self._person = holder
-            self._reader = (self._own, holder)
+            self._own, self._person, user = own, person, person.id
+            self._reader = (own, person)
+        if agent.kind == "agent":
+            # INVARIANT: what is added and searched is of one user: the one who is named, or whose own key is given.
+            user = user if user is not None else await fabric.bound_user()
+            if user is None:
+                raise InvalidInput("is required: whose memory it is; this key acts for several users", field="user")
+            self._run = server_run(agent, user, self._terms.allow)
+            self._channel = channel_of(agent, self._terms.channel)
+            if not agent.speaks_for.has_channel(self._channel):
+                self.notes = (_AGENTS_WORD,)
 
     @property
     def fabric(self) -> AsyncFabric | AsyncClient:
@@ -305,11 +302,7 @@ class AsyncMemory:
         notes = tuple(note for note in self.notes if note == _AGENTS_WORD)
         if self._reader is None:
             return Added(unread=len(ids), notes=notes, captures=tuple(ids))
-        place, person = self._reader
-        outcomes: list[MyOutcome] = []
-        for first in range(0, len(ids), _AT_ONCE):
-            outcomes += await place.me.outcomes(person, ids[first : first + _AT_ONCE])
-        return added_of(outcomes, captures, notes)
+        return await added_of(*self._reader, captures, notes)
 
     async def search(self, query: str, limit: int = 10) -> list[AsyncFact]:
         """Find what is remembered that bears on a question, the most relevant first; it is recorded as a recall.
@@ -322,8 +315,14 @@ class AsyncMemory:
         return [AsyncFact(record, answer.recall_id, self) for record in found]
 
     async def context(self, query: str, tokens: int = 500) -> Context:
-        """Return what is remembered that bears on a question as the memory section of a prompt, marked as data."""
-        return Context.of(await self.fabric.compile(self.run, query, token_budget=tokens))
+        """Return what is remembered that bears on a question as the memory section of a prompt, marked as data.
+
+        `note` says what did not fit; a warning is logged if nothing did.
+        """
+        made = Context.of(await self.fabric.compile(self.run, query, token_budget=tokens))
+        if not made and made.note is not None:
+            log.warning("%s", made.note)
+        return made
 
     async def explain(self, record: Record, recall_id: str) -> Why:
         """Explain why a record is remembered, and why that recall returned it."""
@@ -350,9 +349,13 @@ class AsyncMemory:
 
     async def _consent(self, labels: Sequence[str]) -> Consent:
         own, person = self._own_place("allow")
-        granted = await own.me.consent(
-            person, data_classifications_allowed=list(labels), evidence_refs=["memory:allow"]
-        )
+        try:
+            granted = await own.me.consent(
+                person, data_classifications_allowed=list(labels), evidence_refs=["memory:allow"]
+            )
+        except InvalidInput as error:
+            error.field = "labels"
+            raise
         if isinstance(own, AsyncFabric):
             await own.consolidate(person.tenant_id)
         return granted
@@ -360,7 +363,7 @@ class AsyncMemory:
     async def pending(self) -> list[Waiting]:
         """List the facts that wait for a person, and which of them the user may confirm."""
         own, person = self._own_place("pending")
-        return [waiting_of(one) for one in await own.me.pending(person)]
+        return list(await waiting_of(own, person, await own.me.pending(person)))
 
     async def confirm(self, proposal_id: str, *, code: str | None = None) -> Decided | Asked:
         """Confirm a fact that waits; it is promoted if the pack lets its user confirm it (SUB-2).
@@ -378,9 +381,9 @@ class AsyncMemory:
         """Say what is right instead of a fact.
 
         It is a proposal that replaces the fact once it is approved. In a home of one's own whoever holds it approves it
-        at once, as `local_owner`, unless it is sensitive or contradicts something else, which waits. With an agent's
-        key it is proposed as the agent's word, as a request. Raises `NotFound`, and `Conflict` for a fact that has
-        ended.
+        at once, as `local_owner`, where the pack lets its user confirm facts; what is sensitive, low in trust, or
+        contradicts something else waits. With an agent's key it is proposed as the agent's word, as a request. Raises
+        `NotFound`, and `Conflict` for a fact that has ended.
         """
         if self._own is None or self._person is None:
             evidence = [f"memory:{memory_id}"]
@@ -395,15 +398,19 @@ class AsyncMemory:
         if isinstance(made, Refusal):
             return NotKept(message=text, why=why_refused(MyRefusal(gate=made.gate, reason=made.reason)))
         if isinstance(self._own, AsyncFabric):
-            owner = local_owner()
-            waits = await self._own.queue.get(owner, made.proposal_id)
-            # INVARIANT: the owner is the one who said it, so never the second person of REV-4.
-            if not waits.sensitive and waits.tier_target != "durable":
-                done = await self._own.queue.approve(owner, made.proposal_id, note="the user's own correction")
-                if done.memory_id is not None:
-                    return Kept(id=done.memory_id, text=text)
+            done = await approve_correction(self._own, made.proposal_id, memory_id)
+            if done.memory_id is not None:
+                return Kept(id=done.memory_id, text=text)
         found = [one for one in await self.pending() if one.id == made.proposal_id]
         return found[0] if found else Waiting(id=made.proposal_id, text=text, why="a person decides", classification="")
+
+    async def undo(self, memory_id: str) -> Undone:
+        """Undo what was remembered without a person's decision; what it had replaced comes back (PRO-8).
+
+        It is possible for as long as the pack says, a day by default. Raises `NotFound`, and `Conflict` after that.
+        """
+        own, person = self._own_place("undo")
+        return await own.me.undo(person, memory_id)
 
     async def forget(self, memory_id: str, *, code: str | None = None) -> Retraction | Asked:
         """Have one fact forgotten at once: it is retracted, and refused until `fabric.me.allow_again`.

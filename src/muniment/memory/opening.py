@@ -89,6 +89,25 @@ class Borrowed:
     agent: str
     tools: tuple[str, ...]
 
+    @classmethod
+    def checked(
+        cls,
+        fabric: "AsyncFabric | AsyncClient",
+        own: "AsyncClient | None",
+        tenant: str | None,
+        agent: str,
+        tools: tuple[str, ...],
+        *,
+        is_fabric: bool,
+    ) -> "Borrowed":
+        """Check who is said to act; raises `InvalidInput` for what the key of a client says, or a fabric cannot take."""
+        said = {"tenant": tenant is not None, "tools": bool(tools), "agent": agent != AGENT}
+        if not is_fabric and (wrong := next((name for name, given in said.items() if given), None)):
+            raise InvalidInput("is the key's to say, where a client is given", field=wrong)
+        if is_fabric and own is not None:
+            raise InvalidInput("is for a client, not for a fabric", field="own")
+        return cls(fabric, own, tenant, agent, tools)
+
 
 def _check_user(user: str | None) -> None:
     if user is None:
@@ -118,17 +137,15 @@ def run_on_fabric(
     )
 
 
-def server_run(holder: Principal, user: str | None, allow: Iterable[str]) -> RunContext:
-    """Return the run of the agent whose key it is; the server adds what the key alone says."""
-    # What is not said is the key's own.
-    named: dict[str, Any] = {"user_id": user} if user is not None else {}
+def server_run(holder: Principal, user: str, allow: Iterable[str]) -> RunContext:
+    """Return the run of the agent whose key it is, for one user; the server adds what the key alone says."""
     return RunContext(
         tenant_id=holder.tenant_id,
         agent_id=holder.id,
         run_id=f"run_{uuid4().hex}",
         session_id=_session(os.getpid()),
+        user_id=user,
         classification_allowed=_LABELS | frozenset(allow),
-        **named,
     )
 
 
