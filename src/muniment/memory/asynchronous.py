@@ -139,18 +139,14 @@ class AsyncMemory:
         """
         if not isinstance(fabric, AsyncFabric | AsyncClient):
             raise InvalidInput("expected an AsyncFabric or an AsyncClient", field="fabric")
-        is_fabric, labels = (
-            isinstance(fabric, AsyncFabric),
-            (allow,) if isinstance(allow, str) else tuple(sorted(allow)),
-        )
+        is_fabric = isinstance(fabric, AsyncFabric)
         borrowed = Borrowed.checked(fabric, own, tenant, agent, tuple(tools), is_fabric=is_fabric)
-        return cls(Terms.over(user, allow=labels, channel=channel, is_fabric=is_fabric), borrowed)
+        return cls(Terms.over(user, allow, channel, is_fabric=is_fabric), borrowed)
 
     def in_session(self, session_id: str | None = None, **fields: Any) -> Self:
         """Return the same memory in another session, for which facts of the working tier are kept apart.
 
-        `fields` are others of its run, such as `run_id` and `qualifiers`. It is open as long as this one is. Raises
-        `InvalidInput` for an id with personal data in it.
+        `fields` are others of its run, such as `run_id` and `qualifiers`. Raises `InvalidInput`.
         """
         given: dict[str, Any] = {name: getattr(self.run, name) for name in self.run.model_fields_set}
         given |= fields | ({"session_id": session_id} if session_id is not None else {})
@@ -164,10 +160,8 @@ class AsyncMemory:
     async def __aenter__(self) -> Self:
         if self._fabric is None:
             async with AsyncExitStack() as stack:
-                if self._borrowed is not None:
-                    self._fabric = self._borrowed.fabric
-                else:
-                    self._fabric = await stack.enter_async_context(self._terms.fabric())
+                lent = self._borrowed
+                self._fabric = lent.fabric if lent else await stack.enter_async_context(self._terms.fabric())
                 try:
                     if isinstance(self._fabric, AsyncFabric):
                         await self._begin_local(self._fabric)

@@ -56,11 +56,11 @@ class Terms:
         return terms
 
     @classmethod
-    def over(cls, user: str | None, *, allow: tuple[str, ...], channel: str | None, is_fabric: bool) -> "Terms":
+    def over(cls, user: str | None, allow: Iterable[str], channel: str | None, *, is_fabric: bool) -> "Terms":
         """Check the arguments of `over`; raises `InvalidInput`."""
         if is_fabric or user is not None:
             _check_user(user)
-        return cls(user, allow=allow, channel=channel)
+        return cls(user, allow=(allow,) if isinstance(allow, str) else tuple(sorted(allow)), channel=channel)
 
     @property
     def labels(self) -> frozenset[str]:
@@ -100,7 +100,7 @@ class Borrowed:
         *,
         is_fabric: bool,
     ) -> "Borrowed":
-        """Check who is said to act; raises `InvalidInput` for what the key of a client says, or a fabric cannot take."""
+        """Check who is said to act; raises `InvalidInput` for what a client's key says, or a fabric cannot take."""
         said = {"tenant": tenant is not None, "tools": bool(tools), "agent": agent != AGENT}
         if not is_fabric and (wrong := next((name for name, given in said.items() if given), None)):
             raise InvalidInput("is the key's to say, where a client is given", field=wrong)
