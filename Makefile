@@ -1,4 +1,4 @@
-# Everything starts here: make run, make test, make test-browser, make test-faults, make test-typescript, make check, make release, make soak, make bench.
+# Everything starts here: make run, make test, make test-browser, make test-faults, make test-typescript, make test-adapters, make check, make release, make soak, make bench.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,16 +7,21 @@ STAMP  := $(VENV)/.installed
 READY  := $(VENV)/.ready
 # What builds the packages and lints deploy/, in addition.
 TOOLS  := $(VENV)/.tools
+# The agent frameworks that muniment.adapters is for. CrewAI needs an older mcp than the others, so it has a folder of its own.
+ADAPTERS := .venv-adapters
+CREWAI   := .venv-crewai
+ADAPTED  := langgraph,openai-agents,pydantic-ai,google-adk,agent-framework,llama-index
+INSTALL  := -m pip install --disable-pip-version-check --no-input --quiet
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt
 
-.PHONY: run test test-browser test-faults test-typescript test-package lint-deploy release soak check format docs generate reference rule screenshots bench clean
+.PHONY: run test test-browser test-faults test-typescript test-adapters test-package lint-deploy release soak check format docs generate reference rule screenshots bench clean
 
 run: $(READY)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
 
 test: $(STAMP)           ## the suite without the two slow kinds below; compiled first, which many of its processes could not do for themselves
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/faults --ignore=tests/package --ignore=tests/scenarios/test_erasure_stories.py --ignore-glob='*/test_browser_*'
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/faults --ignore=tests/package --ignore=tests/adapters --ignore=tests/scenarios/test_erasure_stories.py --ignore-glob='*/test_browser_*'
 
 test-browser: $(STAMP)   ## the console in a browser; takes Chromium
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/console/test_browser_*.py
@@ -36,6 +41,11 @@ lint-deploy: $(TOOLS)    ## what is in deploy/, by the linters of its formats; t
 
 release: $(TOOLS)        ## dist/: the packages, checked and tried, with notes, SBOM and checksums; uploads nothing
 	@$(BIN)/python -m release
+
+test-adapters:           ## the adapters with the real frameworks, and their types; the first time takes two minutes for the packages
+	@$(MAKE) --no-print-directory -j 2 $(ADAPTERS)/.installed $(CREWAI)/.installed
+	@$(ADAPTERS)/bin/python -m pytest -q -n 2 --dist loadfile -o filterwarnings= tests/adapters --ignore=tests/adapters/test_crewai.py
+	@$(CREWAI)/bin/python -m pytest -q -o filterwarnings= tests/adapters/test_crewai.py
 
 soak: $(STAMP)           ## the random tests with new and many examples, workers and the postmaster killed for five minutes, stories through every interface; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
@@ -76,7 +86,7 @@ bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) .muniment .muniment-demo build dist clients/typescript/node_modules clients/typescript/dist clients/typescript/build
+	rm -rf $(VENV) $(ADAPTERS) $(CREWAI) .muniment .muniment-demo build dist clients/typescript/node_modules clients/typescript/dist clients/typescript/build
 
 $(BIN)/python:
 	@echo "creating $(VENV) ..."
@@ -95,4 +105,16 @@ $(STAMP): pyproject.toml models/pyproject.toml constraints.txt | $(BIN)/python
 $(TOOLS): $(STAMP)
 	@echo "installing the tools that build and lint (once) ..."
 	@$(PIP) --quiet -e '.[dev,release]'
+	@touch $@
+
+$(ADAPTERS)/.installed: pyproject.toml tests/adapters/constraints.txt
+	@echo "installing the agent frameworks (once; about a minute) ..."
+	@$(PYTHON) -m venv $(ADAPTERS)
+	@$(ADAPTERS)/bin/python $(INSTALL) -c tests/adapters/constraints.txt -e '.[$(ADAPTED),server]' langchain hypothesis pytest pytest-xdist
+	@touch $@
+
+$(CREWAI)/.installed: pyproject.toml tests/adapters/constraints-crewai.txt
+	@echo "installing CrewAI (once; about a minute) ..."
+	@$(PYTHON) -m venv $(CREWAI)
+	@$(CREWAI)/bin/python $(INSTALL) -c tests/adapters/constraints-crewai.txt -e '.[crewai]' hypothesis pytest pytest-xdist
 	@touch $@
