@@ -22,6 +22,7 @@ WAITS: dict[HumanReason, str] = {
     "returned": "it came back to the queue",
     "suspended": "promotion without a person is suspended for facts of this class",
     "near_threshold": "it is not certain whether it contradicts what is remembered",
+    "agent_asked": "an assistant asked to forget it",
     "user_asked": "you asked to forget or to change something: choose what is meant",
 }
 # Why a gate refused a fact.
