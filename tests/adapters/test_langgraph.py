@@ -225,7 +225,7 @@ def test_a_part_of_the_namespace_can_name_the_user(personal: Fabric, people: Peo
     assert store.list_namespaces() == [("docs",)]
     assert store.list_namespaces(prefix=("memories", "user_10")) == [("memories", "user_10")]
     # An erasure of the user reaches them.
-    personal.erase(people.officer, "user:user_1")
+    personal.erase(people.officer, subject="user:user_1")
     assert store.get(("memories", "user_1"), "k") is None
     assert store.get(("memories", "user_10"), "k") is not None
     for wrong in ("ann@example.org", "4111111111111111", "a b\n"):

@@ -60,7 +60,7 @@ class PutItem(Named):
 
     value: Json = Field(description="any JSON value; it is sealed, together with the names")
     text: Text | None = Field(None, description="what it is found by; by default the strings of the value")
-    ttl: Annotated[float, Field(gt=0, le=MOST_SECONDS, allow_inf_nan=False)] | None = Field(
+    ttl: Annotated[float, Field(strict=True, gt=0, le=MOST_SECONDS, allow_inf_nan=False)] | None = Field(
         None, description="seconds for which it holds; reading does not extend it"
     )
     origin: OpenName | None = Field(None, description="such as `tool:langgraph`, if the credential may speak for it")
