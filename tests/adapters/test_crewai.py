@@ -10,6 +10,7 @@ from crewai import Agent, Crew, Memory, Task
 from crewai.llms.base_llm import BaseLLM
 from crewai.memory.storage.backend import StorageBackend
 from crewai.memory.types import MemoryRecord
+from pydantic import Field
 
 from muniment import Fabric
 from muniment.adapters.crewai import MunimentStorage, PutRefused
@@ -38,8 +39,8 @@ def storage(plain: Fabric, people: People, tenant: str) -> Iterator[MunimentStor
 class Scripted(BaseLLM):
     """A model that answers as it is told to, and keeps what it was asked."""
 
-    answers: list[str] = []
-    asked: list[str] = []
+    answers: list[str] = Field(default_factory=list)
+    asked: list[str] = Field(default_factory=list)
 
     def call(self, messages: Any, *_: Any, **__: Any) -> str:
         self.asked.append(str(messages))
