@@ -21,7 +21,7 @@ from muniment.adapters.packs import pack_for_tool
 from muniment.errors import InvalidInput, TooLarge
 from muniment.testing import People
 from tests.adapters.conftest import RunPage
-from tests.adapters.stores import person_of, personal, plain, run_of
+from tests.items.stores import person_of, personal, plain, run_of
 from tests.pack_activation import put_in_force
 
 __all__ = ["InjectedStore", "personal", "plain"]

@@ -22,7 +22,7 @@ from langgraph.store.base import (
 from muniment import Fabric
 from muniment.adapters.langgraph import MunimentStore
 from muniment.testing import People
-from tests.adapters.stores import person_of, personal, plain, run_of
+from tests.items.stores import person_of, personal, plain, run_of
 
 __all__ = ["personal", "plain"]
 
