@@ -527,7 +527,7 @@ class AsyncContradictions(FabricGroup):
         )
 
 
-class AsyncKeptItems(FabricGroup):
+class AsyncStoredItems(FabricGroup):
     """What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or is
     promoted by policy, and reading it is a recall (ADP-2, ADP-3).
     """
@@ -566,29 +566,14 @@ class AsyncKeptItems(FabricGroup):
         )
 
     async def delete(
-        self,
-        run: RunContext,
-        namespace: Sequence[str],
-        key: str,
-        *,
-        origin: str | None = None,
-        classification: str = "INTERNAL",
-        confidence: float = 0.95,
+        self, run: RunContext, namespace: Sequence[str], key: str, *, origin: str | None = None
     ) -> ItemWritten:
         """Ask that an item is deleted: a request that a person decides; until then it stays (ADP-4).
 
         The person whom it is about has it forgotten at once by `me.forget` with its `memory_id`. A request that waits
         already is returned again. Raises `NotFound` if the run sees no such item.
         """
-        return await items_verbs.delete(
-            self._context,
-            run,
-            namespace=namespace,
-            key=key,
-            origin=origin,
-            classification=classification,
-            confidence=confidence,
-        )
+        return await items_verbs.delete(self._context, run, namespace=namespace, key=key, origin=origin)
 
     async def get(self, run: RunContext, namespace: Sequence[str], key: str) -> Item | None:
         """Get the item of that namespace and key, as a recall that is recorded; None if there is none that the run
@@ -1051,9 +1036,9 @@ class AsyncFabric(FabricLifecycle):
         return AsyncContradictions(self._context)
 
     @property
-    def items(self) -> AsyncKeptItems:
+    def items(self) -> AsyncStoredItems:
         """Values under a namespace and a key, as agent frameworks keep them."""
-        return AsyncKeptItems(self._context)
+        return AsyncStoredItems(self._context)
 
     @property
     def memories(self) -> AsyncMemories:

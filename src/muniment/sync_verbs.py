@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         AsyncConsents,
         AsyncContradictions,
         AsyncErasureRequests,
-        AsyncKeptItems,
         AsyncKeys,
         AsyncMe,
         AsyncMemories,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         AsyncRecalls,
         AsyncRefusals,
         AsyncSessions,
+        AsyncStoredItems,
         AsyncWebhooks,
         AsyncWork,
     )
@@ -527,12 +527,12 @@ class Contradictions(BlockingGroup):
         )
 
 
-class KeptItems(BlockingGroup):
+class StoredItems(BlockingGroup):
     """What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or is
     promoted by policy, and reading it is a recall (ADP-2, ADP-3).
     """
 
-    _group: AsyncKeptItems
+    _group: AsyncStoredItems
 
     def put(
         self,
@@ -567,24 +567,13 @@ class KeptItems(BlockingGroup):
             idempotency_key=idempotency_key,
         )
 
-    def delete(
-        self,
-        run: RunContext,
-        namespace: Sequence[str],
-        key: str,
-        *,
-        origin: str | None = None,
-        classification: str = "INTERNAL",
-        confidence: float = 0.95,
-    ) -> ItemWritten:
+    def delete(self, run: RunContext, namespace: Sequence[str], key: str, *, origin: str | None = None) -> ItemWritten:
         """Ask that an item is deleted: a request that a person decides; until then it stays (ADP-4).
 
         The person whom it is about has it forgotten at once by `me.forget` with its `memory_id`. A request that waits
         already is returned again. Raises `NotFound` if the run sees no such item.
         """
-        return self._wait(
-            self._group.delete, run, namespace, key, origin=origin, classification=classification, confidence=confidence
-        )
+        return self._wait(self._group.delete, run, namespace, key, origin=origin)
 
     def get(self, run: RunContext, namespace: Sequence[str], key: str) -> Item | None:
         """Get the item of that namespace and key, as a recall that is recorded; None if there is none that the run
@@ -1059,9 +1048,9 @@ class Verbs(BlockingLifecycle):
         return Contradictions(self._portal, self._fabric.contradictions)
 
     @property
-    def items(self) -> KeptItems:
+    def items(self) -> StoredItems:
         """Values under a namespace and a key, as agent frameworks keep them."""
-        return KeptItems(self._portal, self._fabric.items)
+        return StoredItems(self._portal, self._fabric.items)
 
     @property
     def memories(self) -> Memories:

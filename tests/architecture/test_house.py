@@ -241,6 +241,7 @@ GROUPS = (
     "Me",
     "ErasureRequests",
     "Codes",
+    "StoredItems",
 )
 
 

@@ -54,11 +54,10 @@ GROUPS: dict[str, Call] = {
             **ITEM_SAYS,
             "idempotency_key": NAMES,
         },
-        ("namespace", "key", "value"),
         first="run",
     ),
-    "items.delete": Call("run", ITEM, ITEM_NAMES | ITEM_SAYS, ("namespace", "key"), first="run"),
-    "items.get": Call("run", ITEM, ITEM_NAMES, ("namespace", "key"), first="run"),
+    "items.delete": Call("run", ITEM, {**ITEM_NAMES, "origin": NAMES}, first="run"),
+    "items.get": Call("run", ITEM, ITEM_NAMES, first="run"),
     "items.search": Call(
         "run",
         {"namespace": ["prefs"]},

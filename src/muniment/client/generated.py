@@ -681,7 +681,7 @@ class AsyncContradictionsClient(ClientGroup):
         )
 
 
-class AsyncKeptItemsClient(ClientGroup):
+class AsyncStoredItemsClient(ClientGroup):
     """What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or is
     promoted by policy, and reading it is a recall (ADP-2, ADP-3).
     """
@@ -723,14 +723,7 @@ class AsyncKeptItemsClient(ClientGroup):
         )
 
     async def delete(
-        self,
-        run: RunContext,
-        namespace: Sequence[str],
-        key: str,
-        *,
-        origin: str | None = None,
-        classification: str = "INTERNAL",
-        confidence: float = 0.95,
+        self, run: RunContext, namespace: Sequence[str], key: str, *, origin: str | None = None
     ) -> ItemWritten:
         """Ask that an item is deleted: a request that a person decides; until then it stays (ADP-4).
 
@@ -738,16 +731,7 @@ class AsyncKeptItemsClient(ClientGroup):
         already is returned again. Raises `NotFound` if the run sees no such item.
         """
         return await self._send_run(
-            run,
-            "/v1/items/delete",
-            _ITEM_WRITTEN,
-            {
-                "namespace": namespace,
-                "key": key,
-                "origin": origin,
-                "classification": classification,
-                "confidence": confidence,
-            },
+            run, "/v1/items/delete", _ITEM_WRITTEN, {"namespace": namespace, "key": key, "origin": origin}
         )
 
     async def get(self, run: RunContext, namespace: Sequence[str], key: str) -> Item | None:
@@ -1201,9 +1185,9 @@ class AsyncClient(ClientLifecycle):
         return AsyncContradictionsClient(self._connection)
 
     @property
-    def items(self) -> AsyncKeptItemsClient:
+    def items(self) -> AsyncStoredItemsClient:
         """Values under a namespace and a key, as agent frameworks keep them."""
-        return AsyncKeptItemsClient(self._connection)
+        return AsyncStoredItemsClient(self._connection)
 
     @property
     def memories(self) -> AsyncMemoriesClient:

@@ -124,7 +124,7 @@ alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.
 -- name: lies_under
 -- Its entity lies under one of those that were asked for with all under them. Each of :under ends with a whole part, so that
 -- `item:a.` is not the beginning of `item:ab.c`.
-(:under::text[] <> '{}' AND EXISTS (SELECT FROM unnest(:under::text[]) AS above (part) WHERE starts_with(alias.entity, above.part)))
+(cardinality(:under::text[]) > 0 AND EXISTS (SELECT FROM unnest(:under::text[]) AS above (part) WHERE starts_with(alias.entity, above.part)))
 
 -- name: wanted
 -- What a recall is narrowed to. It is applied after the filters, so that it never removes one side of a conflict.

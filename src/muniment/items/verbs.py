@@ -85,7 +85,8 @@ async def put(context: FabricContext, run: RunContext, request: PutItem) -> Item
     """
     content = rules.content_of(request.namespace, request.key, request.value)
     text = request.text or rules.text_of(request.key, request.value)
-    fact = await _fact(context, run, request, content, text)
+    says: dict[str, Any] = {"label": request.classification, "confidence": request.confidence}
+    fact = await _fact(context, run, request, content, text, **says)
     fact["idempotency_key"] = request.idempotency_key
     if request.ttl is not None:
         fact["valid_until"] = context.now() + timedelta(seconds=request.ttl)
@@ -104,7 +105,14 @@ async def put(context: FabricContext, run: RunContext, request: PutItem) -> Item
 
 
 async def _fact(
-    context: FabricContext, run: RunContext, request: "PutItem | DeleteItem", content: Mapping[str, Any], text: str
+    context: FabricContext,
+    run: RunContext,
+    request: "PutItem | DeleteItem",
+    content: Mapping[str, Any],
+    text: str,
+    *,
+    label: str,
+    confidence: float,
 ) -> dict[str, Any]:
     await context.open_tenant(run.tenant_id)
     key = await context.own_key(run.tenant_id)
@@ -115,8 +123,8 @@ async def _fact(
         "predicate": ITEM_PREDICATE,
         "value": content,
         "text": text,
-        "confidence": request.confidence,
-        "classification": request.classification,
+        "confidence": confidence,
+        "classification": label,
         "origin": request.origin,
     }
 
@@ -143,8 +151,6 @@ class DeleteItem(Named):
     """An item to delete."""
 
     origin: OpenName | None = None
-    classification: Label = "INTERNAL"
-    confidence: Probability = 0.95
 
 
 @verb("items.delete", right="propose", http="POST /items/delete", positional=("namespace", "key"), retry=True)
@@ -162,9 +168,9 @@ async def delete(context: FabricContext, run: RunContext, request: DeleteItem) -
     named: dict[str, Any] = {"namespace": request.namespace, "key": request.key}
     if before := [one for one in await _waiting(context, run, key, request) if one.asks == "delete"]:
         return ItemWritten(**named, status="pending", proposal_id=before[0].proposal_id)
-    fact = await _fact(
-        context, run, request, rules.deletion_of(request.namespace, request.key), f"forget the item {request.key}"
-    )
+    content, text = rules.deletion_of(request.namespace, request.key), f"forget the item {request.key}"
+    says: dict[str, Any] = {"label": found[0].classification, "confidence": found[0].confidence}
+    fact = await _fact(context, run, request, content, text, **says)
     pack, targets = await context.pack_for(run), tuple(record.id for record in answer.all_records)
     item = proposal_input(run_fields(run), fact)
     made = await submit(context, run.principal, pack, item, retracts=targets)

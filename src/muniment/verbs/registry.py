@@ -65,7 +65,7 @@ GROUPS: Mapping[str, Group] = {
         "Contradictions", "Facts that contradict each other.", "Pairs of facts that contradict each other."
     ),
     "items": Group(
-        "KeptItems",
+        "StoredItems",
         "Values under a namespace and a key, as agent frameworks keep them.",
         "What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or "
         "is promoted by policy, and reading it is a recall (ADP-2, ADP-3).",
