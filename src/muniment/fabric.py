@@ -366,6 +366,15 @@ class AsyncMe(FabricGroup):
         """
         return await subject_verbs.forget(self._context, asker, memory_id=memory_id, code=code)
 
+    async def undo(self, asker: Asker, memory_id: str) -> Undone:
+        """Undo what policy promoted about the caller, and promote again what it had superseded.
+
+        Within the pack's term; after it, `forget` is possible still. What a person had approved, or what cannot come
+        back at once, waits for a person. Raises `NotFound`, `Denied` for a memory that is not of the caller's own runs
+        alone, and `Conflict` if a person approved it, if it was retracted, or if the term is over.
+        """
+        return await subject_verbs.undo(self._context, asker, memory_id=memory_id)
+
     async def allow_again(self, asker: Asker, memory_id: str) -> MyMemory:
         """Let a fact that was forgotten be proposed again. Raises `NotFound`, and `Conflict` if it was not
         forgotten.

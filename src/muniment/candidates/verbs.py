@@ -30,7 +30,7 @@ from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import submit
 from muniment.candidates.rules import Draft, Found, draft_facts, own_words_holder
 from muniment.candidates.worth import with_context, worth_knowing
-from muniment.capture.rules import ProposeFields, proposal_input, run_fields
+from muniment.capture.rules import ProposeFields, check_user, proposal_input, run_fields
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions.model_judge import PairsUnread
 from muniment.contradictions.store import TextComparer
@@ -81,6 +81,7 @@ async def propose(
     When a gate refuses it, the refusal is returned, with the gate and the reason, and the capture stays.
     """
     item = proposal_input(run_fields(asker), fields)
+    check_user(asker, [item])
     return await submit(context, principal, await context.pack_for(asker), item)
 
 

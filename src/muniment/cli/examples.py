@@ -68,9 +68,10 @@ me requests: muniment me requests --as joanna
 me confirm: muniment me confirm mwp_01a1de60 --as joanna
 me decline: muniment me decline mwp_01a1de60 --as joanna
 me forget: muniment me forget pm_01a1de60 --as joanna
+me undo: muniment me undo pm_01a1de60 --as joanna
 me allow-again: muniment me allow-again pm_01a1de60 --as joanna
 me revoke: muniment me revoke cns_01a1de60 --as joanna
-me forget-everything: muniment me forget-everything --as joanna
+me forget-everything: muniment me forget-everything --as joanna --yes
 me correct: muniment me correct pm_01a1de60 --text 'I drink tea.' --as joanna
 me consent: muniment me consent --label PII --as joanna
 me answer: muniment me answer crq_01a1de60 grant --as joanna

@@ -59,7 +59,7 @@ def _draw_items(screen: Screen, found: Items) -> None:
 def put(
     call: Call,
     namespace: Namespace,
-    key: Key,
+    item: Key,
     value: Annotated[str, argument("VALUE", "The value, as JSON.")],
     ttl: Annotated[float | None, flag("--ttl SECONDS", "For how long it holds.")] = None,
     origin: Origin = None,
@@ -67,16 +67,16 @@ def put(
     """Put a value under a namespace and a key: a proposal, which replaces the value that is there once promoted."""
     run, held = call.run(), parse_json(value, "value")
     with call.open() as fabric:
-        done = fabric.items.put(run, _parts(namespace), key, held, ttl=ttl, origin=origin)
+        done = fabric.items.put(run, _parts(namespace), item, held, ttl=ttl, origin=origin)
     call.show(done, _draw_written)
 
 
 @command(items, "get", options=_OPTIONS)
-def get(call: Call, namespace: Namespace, key: Key) -> None:
+def get(call: Call, namespace: Namespace, item: Key) -> None:
     """Get an item, as a recall that is recorded."""
     run = call.run()
     with call.open() as fabric:
-        found = fabric.items.get(run, _parts(namespace), key)
+        found = fabric.items.get(run, _parts(namespace), item)
     call.show([] if found is None else [found], each(_draw_item))
     if found is None:
         call.note("there is no such item that the run sees")
@@ -119,9 +119,9 @@ def status(call: Call, namespace: Above = "") -> None:
 
 
 @command(items, "delete", options=_OPTIONS)
-def delete(call: Call, namespace: Namespace, key: Key, origin: Origin = None) -> None:
+def delete(call: Call, namespace: Namespace, item: Key, origin: Origin = None) -> None:
     """Ask that an item is deleted: a request that a person decides."""
     run = call.run()
     with call.open() as fabric:
-        done = fabric.items.delete(run, _parts(namespace), key, origin=origin)
+        done = fabric.items.delete(run, _parts(namespace), item, origin=origin)
     call.show(done, _draw_written)

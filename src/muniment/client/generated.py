@@ -92,6 +92,7 @@ _CONSENT_LIST: Result[list[Consent]] = Result("muniment.model.consent.Consent", 
 _MY_CONSENT_REQUEST_LIST: Result[list[MyConsentRequest]] = Result("muniment.model.subject.MyConsentRequest", many=True)
 _DECIDED: Result[Decided] = Result("muniment.model.subject.Decided")
 _RETRACTION: Result[Retraction] = Result("muniment.model.promoted.Retraction")
+_UNDONE: Result[Undone] = Result("muniment.model.promoted.Undone")
 _SUBMISSION_OR_REFUSAL: Result[Submission | Refusal] = Result(
     "muniment.model.proposal.Submission", "muniment.model.candidate.Refusal"
 )
@@ -138,7 +139,6 @@ _DELIVERIES: Result[Deliveries] = Result("muniment.model.events.Deliveries")
 _RECEIPT: Result[Receipt] = Result("muniment.model.capture.Receipt")
 _RECEIPTS: Result[Receipts] = Result("muniment.model.capture.Receipts")
 _CONSOLIDATION: Result[Consolidation] = Result("muniment.model.candidate.Consolidation")
-_UNDONE: Result[Undone] = Result("muniment.model.promoted.Undone")
 _REINDEXED: Result[Reindexed] = Result("muniment.model.promoted.Reindexed")
 _RECALL: Result[Recall] = Result("muniment.model.recall.Recall")
 _COMPILED_MEMORY: Result[CompiledMemory] = Result("muniment.model.compiled.CompiledMemory")
@@ -490,6 +490,15 @@ class AsyncMeClient(ClientGroup):
         return await self._send(
             asker, f"/v1/me/memories/{segment(memory_id, 'memory_id')}/forget", _RETRACTION, {"code": code}, as_run=True
         )
+
+    async def undo(self, asker: Asker, memory_id: str) -> Undone:
+        """Undo what policy promoted about the caller, and promote again what it had superseded.
+
+        Within the pack's term; after it, `forget` is possible still. What a person had approved, or what cannot come
+        back at once, waits for a person. Raises `NotFound`, `Denied` for a memory that is not of the caller's own runs
+        alone, and `Conflict` if a person approved it, if it was retracted, or if the term is over.
+        """
+        return await self._send(asker, f"/v1/me/memories/{segment(memory_id, 'memory_id')}/undo", _UNDONE)
 
     async def allow_again(self, asker: Asker, memory_id: str) -> MyMemory:
         """Let a fact that was forgotten be proposed again. Raises `NotFound`, and `Conflict` if it was not

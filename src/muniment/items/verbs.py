@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from muniment.candidates.propose import submit
-from muniment.capture.rules import proposal_input, run_fields
+from muniment.capture.rules import check_user, proposal_input, run_fields
 from muniment.context import FabricContext, RecallPacks
 from muniment.database.sealing import SubjectKey
 from muniment.database.storage import LATEST, Row, Transaction
@@ -90,8 +90,9 @@ async def put(context: FabricContext, run: RunContext, request: PutItem) -> Item
     fact["idempotency_key"] = request.idempotency_key
     if request.ttl is not None:
         fact["valid_until"] = context.now() + timedelta(seconds=request.ttl)
-    pack = await context.pack_for(run)
-    made = await submit(context, run.principal, pack, proposal_input(run_fields(run), fact))
+    pack, item = await context.pack_for(run), proposal_input(run_fields(run), fact)
+    check_user(run, [item])
+    made = await submit(context, run.principal, pack, item)
     named: dict[str, Any] = {"namespace": request.namespace, "key": request.key}
     if isinstance(made, Refusal):
         return ItemWritten(**named, status="refused", gate=made.gate, reason=made.reason)
@@ -173,6 +174,7 @@ async def delete(context: FabricContext, run: RunContext, request: DeleteItem) -
     fact = await _fact(context, run, request, content, text, **says)
     pack, targets = await context.pack_for(run), tuple(record.id for record in answer.all_records)
     item = proposal_input(run_fields(run), fact)
+    check_user(run, [item])
     made = await submit(context, run.principal, pack, item, retracts=targets)
     if isinstance(made, Refusal):
         return ItemWritten(**named, status="refused", gate=made.gate, reason=made.reason)
