@@ -28,10 +28,12 @@ test-faults: $(STAMP)    ## processes killed, servers stopped, disks full, races
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/faults tests/scenarios/test_erasure_stories.py
 
-test-adapters:           ## the adapters with the real frameworks, and their types; the first time takes two minutes for the packages
+test-adapters: $(STAMP)  ## the adapters with the real frameworks, and their types; the first time takes two minutes for the packages
 	@$(MAKE) --no-print-directory -j 2 $(ADAPTERS)/.installed $(CREWAI)/.installed
-	@$(ADAPTERS)/bin/python -m pytest -q -n 2 --dist loadfile -o filterwarnings= tests/adapters --ignore=tests/adapters/test_crewai.py
-	@$(CREWAI)/bin/python -m pytest -q -o filterwarnings= tests/adapters/test_crewai.py
+	@$(ADAPTERS)/bin/python -m pytest -q -n 2 --dist loadfile -o filterwarnings=ignore tests/adapters --ignore=tests/adapters/test_crewai.py
+	@$(CREWAI)/bin/python -m pytest -q -o filterwarnings=ignore tests/adapters/test_crewai.py
+	@$(BIN)/basedpyright --pythonpath $(ADAPTERS)/bin/python $(filter-out %/crewai.py,$(wildcard src/muniment/adapters/*.py))
+	@$(BIN)/basedpyright --pythonpath $(CREWAI)/bin/python src/muniment/adapters/crewai.py
 
 soak: $(STAMP)           ## the random tests with new and many examples, workers and the postmaster killed for five minutes, stories through every interface; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py

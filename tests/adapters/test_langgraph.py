@@ -230,7 +230,7 @@ def test_a_part_of_the_namespace_can_name_the_user(personal: Fabric, people: Peo
     assert store.get(("memories", "user_10"), "k") is not None
     for wrong in ("ann@example.org", "4111111111111111", "a b\n"):
         with pytest.raises(InvalidInput):
-            store.put(("memories", wrong), "k", {"text": "x"})
+            store.items.put(("memories", wrong), "k", {"text": "x"})
     with pytest.raises(InvalidInput, match="user_part"):
         MunimentStore(personal, run_of(people), user_part=1)
 
