@@ -106,7 +106,7 @@ class KeptItems:
         """
         if self.user_part is None or len(namespace) <= self.user_part:
             return self.run
-        known: dict[str, Any] = {name: getattr(self.run, name) for name in RunContext.model_fields}
+        known: dict[str, Any] = {name: getattr(self.run, name) for name in self.run.model_fields_set}
         return build(RunContext, known | {"user_id": namespace[self.user_part]})
 
     def put(
