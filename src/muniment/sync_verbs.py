@@ -1303,13 +1303,26 @@ class Verbs(BlockingLifecycle):
         types: Iterable[EventType] | None = None,
         about: str | None = None,
         latest: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Event]:
         """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
         Of an event with several `items` those about the id are listed. With `latest` the last come first, and `after`
-        is the number that they come before. A page ends with a whole transaction.
+        is the number that they come before. A page ends with a whole transaction. `since` and `until` narrow them to a
+        range of time.
         """
-        return self._wait(self._fabric.events, asker, after=after, limit=limit, types=types, about=about, latest=latest)
+        return self._wait(
+            self._fabric.events,
+            asker,
+            after=after,
+            limit=limit,
+            types=types,
+            about=about,
+            latest=latest,
+            since=since,
+            until=until,
+        )
 
     def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """Read a memory. A run gets what it could recall now, a reviewer or auditor any memory of the tenant.

@@ -178,6 +178,26 @@ def standby_of(primary: str, folder: Path, *settings: str) -> Generator[str]:
         yield make_conninfo(place, dbname="muniment")
 
 
+def base_backup(place: str, folder: Path) -> None:
+    """Copy the data of a running server to `folder`/data, to be brought to a later point in time from its archive."""
+    data = _owned(folder) / "data"
+    _run(data, "pg_basebackup", "-d", make_conninfo(place, dbname=""), "-D", str(data), "-X", "none", "-c", "fast")
+
+
+@contextlib.contextmanager
+def recovered(folder: Path, archive: Path, until: str, *settings: str) -> Generator[str]:
+    """A server on a base backup that takes over the archived log until a moment; it is a primary when this returns."""
+    signal_file = folder / "data" / "recovery.signal"
+    signal_file.touch()
+    if AS_ROOT:
+        os.chown(signal_file, *binaries._server_account(folder / "data"))
+    target = (f"restore_command=cp {archive}/%f %p", f"recovery_target_time={until}", "recovery_target_action=promote")
+    with _serving(folder, *settings, *target) as (place, _):
+        place = make_conninfo(place, dbname="muniment")
+        eventually(lambda: value(place, "SELECT pg_is_in_recovery()") is False)
+        yield place
+
+
 def kill_server(folder: Path) -> None:
     """Kill a server with all its processes, as when its machine fails."""
     for pid in family(postmaster(folder)):

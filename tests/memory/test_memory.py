@@ -259,6 +259,14 @@ def test_what_waits_names_the_facts_that_it_contradicts_or_asks_to_forget(memory
     assert memory.pending() == []
 
 
+@pytest.mark.rule("MEM-4", "ISO-8")
+def test_a_prompt_says_that_the_users_words_are_theirs(memory: Memory) -> None:
+    memory.add(
+        [{"role": "user", "content": "I live in Berlin."}, {"role": "assistant", "content": "I like Berlin too."}]
+    )
+    assert "source end_user" in memory.context("Berlin") and "source agent" not in memory.context("Berlin")
+
+
 @pytest.mark.rule("MEM-4", "REC-11")
 def test_a_context_says_what_did_not_fit(memory: Memory) -> None:
     memory.add("I live in Berlin. I love hiking in the mountains.")
