@@ -1,27 +1,27 @@
-# Everything starts here: make run, make test, make test-browser, make test-faults, make test-typescript, make test-adapters, make check, make release, make soak, make bench.
+# Everything starts here: make run, make test, make test-browser, make test-faults, make test-adapters, make test-typescript, make check, make release, make soak, make bench.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # What `make run` needs: no development tools.
 READY  := $(VENV)/.ready
-# What builds the packages and lints deploy/, in addition.
-TOOLS  := $(VENV)/.tools
 # The agent frameworks that muniment.adapters is for. CrewAI needs an older mcp than the others, so it has a folder of its own.
 ADAPTERS := .venv-adapters
 CREWAI   := .venv-crewai
 ADAPTED  := langgraph,openai-agents,pydantic-ai,google-adk,agent-framework,llama-index
 INSTALL  := -m pip install --disable-pip-version-check --no-input --quiet
+# What builds the packages and lints deploy/, in addition.
+TOOLS  := $(VENV)/.tools
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt
 
-.PHONY: run test test-browser test-faults test-typescript test-adapters test-package lint-deploy release soak check format docs generate reference rule screenshots bench clean
+.PHONY: run test test-browser test-faults test-adapters test-typescript test-package lint-deploy release soak check format docs generate reference rule screenshots bench clean
 
 run: $(READY)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
 
 test: $(STAMP)           ## the suite without the two slow kinds below; compiled first, which many of its processes could not do for themselves
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/faults --ignore=tests/package --ignore=tests/adapters --ignore=tests/scenarios/test_erasure_stories.py --ignore-glob='*/test_browser_*'
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/faults --ignore=tests/adapters --ignore=tests/package --ignore=tests/scenarios/test_erasure_stories.py --ignore-glob='*/test_browser_*'
 
 test-browser: $(STAMP)   ## the console in a browser; takes Chromium
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/console/test_browser_*.py
@@ -29,6 +29,13 @@ test-browser: $(STAMP)   ## the console in a browser; takes Chromium
 test-faults: $(STAMP)    ## processes killed, servers stopped, disks full, races, load; whole purges of random histories
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/faults tests/scenarios/test_erasure_stories.py
+
+test-adapters: $(STAMP)  ## the adapters with the real frameworks, and their types; the first time takes two minutes for the packages
+	@$(MAKE) --no-print-directory -j 2 $(ADAPTERS)/.installed $(CREWAI)/.installed
+	@$(ADAPTERS)/bin/python -m pytest -q -n 2 --dist loadfile -o filterwarnings=ignore tests/adapters --ignore=tests/adapters/test_crewai.py
+	@$(CREWAI)/bin/python -m pytest -q -o filterwarnings=ignore tests/adapters/test_crewai.py
+	@$(BIN)/basedpyright --pythonpath $(ADAPTERS)/bin/python $(filter-out %/crewai.py,$(wildcard src/muniment/adapters/*.py))
+	@$(BIN)/basedpyright --pythonpath $(CREWAI)/bin/python src/muniment/adapters/crewai.py
 
 test-typescript: $(STAMP) ## the TypeScript client: generated files, types, lint, its tests against a server, its package; takes Node.js and npm's packages
 	@$(BIN)/python -m clients.check
@@ -41,11 +48,6 @@ lint-deploy: $(TOOLS)    ## what is in deploy/, by the linters of its formats; t
 
 release: $(TOOLS)        ## dist/: the packages, checked and tried, with notes, SBOM and checksums; uploads nothing
 	@$(BIN)/python -m release
-
-test-adapters:           ## the adapters with the real frameworks, and their types; the first time takes two minutes for the packages
-	@$(MAKE) --no-print-directory -j 2 $(ADAPTERS)/.installed $(CREWAI)/.installed
-	@$(ADAPTERS)/bin/python -m pytest -q -n 2 --dist loadfile -o filterwarnings= tests/adapters --ignore=tests/adapters/test_crewai.py
-	@$(CREWAI)/bin/python -m pytest -q -o filterwarnings= tests/adapters/test_crewai.py
 
 soak: $(STAMP)           ## the random tests with new and many examples, workers and the postmaster killed for five minutes, stories through every interface; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
@@ -102,11 +104,6 @@ $(STAMP): pyproject.toml models/pyproject.toml constraints.txt | $(BIN)/python
 	@$(PIP) --quiet -e ./models -e '.[dev]'
 	@touch $@ $(READY)
 
-$(TOOLS): $(STAMP)
-	@echo "installing the tools that build and lint (once) ..."
-	@$(PIP) --quiet -e '.[dev,release]'
-	@touch $@
-
 $(ADAPTERS)/.installed: pyproject.toml tests/adapters/constraints.txt
 	@echo "installing the agent frameworks (once; about a minute) ..."
 	@$(PYTHON) -m venv $(ADAPTERS)
@@ -117,4 +114,9 @@ $(CREWAI)/.installed: pyproject.toml tests/adapters/constraints-crewai.txt
 	@echo "installing CrewAI (once; about a minute) ..."
 	@$(PYTHON) -m venv $(CREWAI)
 	@$(CREWAI)/bin/python $(INSTALL) -c tests/adapters/constraints-crewai.txt -e '.[crewai]' hypothesis pytest pytest-xdist
+	@touch $@
+
+$(TOOLS): $(STAMP)
+	@echo "installing the tools that build and lint (once) ..."
+	@$(PIP) --quiet -e '.[dev,release]'
 	@touch $@

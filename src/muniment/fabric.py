@@ -17,6 +17,7 @@ from muniment.consent import verbs as consent_verbs
 from muniment.contradictions import verbs as contradictions_verbs
 from muniment.corrections import verbs as corrections_verbs
 from muniment.erasure import verbs as erasure_verbs
+from muniment.items import verbs as items_verbs
 from muniment.lifecycle import FabricGroup, FabricLifecycle
 from muniment.metrics import verbs as metrics_verbs
 from muniment.model.activation import Activation, ActivationPlan, PackDifference, Retirement
@@ -36,6 +37,7 @@ from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptu
 from muniment.model.events import Deliveries, Event, EventType, Webhook
 from muniment.model.explanation import Explanation, Replay
 from muniment.model.fields import Tier, WriteClass
+from muniment.model.item import Item, Items, ItemWaiting, ItemWritten, Namespaces
 from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
 from muniment.model.profile import Profile
 from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
@@ -534,6 +536,105 @@ class AsyncContradictions(FabricGroup):
         )
 
 
+class AsyncStoredItems(FabricGroup):
+    """What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or is
+    promoted by policy, and reading it is a recall (ADP-2, ADP-3).
+    """
+
+    async def put(
+        self,
+        run: RunContext,
+        namespace: Sequence[str],
+        key: str,
+        value: Any,
+        *,
+        text: str | None = None,
+        ttl: float | None = None,
+        origin: str | None = None,
+        classification: str = "INTERNAL",
+        confidence: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> ItemWritten:
+        """Put a value under a namespace and a key: a proposal, which supersedes the value that is there once promoted.
+
+        It is promoted at once where the pack lets policy promote it, and otherwise waits for a person: until then
+        `items.get` returns the value before it. What a gate refuses is returned as `refused`, with gate and reason.
+        """
+        return await items_verbs.put(
+            self._context,
+            run,
+            namespace=namespace,
+            key=key,
+            value=value,
+            text=text,
+            ttl=ttl,
+            origin=origin,
+            classification=classification,
+            confidence=confidence,
+            idempotency_key=idempotency_key,
+        )
+
+    async def delete(
+        self, run: RunContext, namespace: Sequence[str], key: str, *, origin: str | None = None
+    ) -> ItemWritten:
+        """Ask that an item is deleted: a request that a person decides; until then it stays (ADP-4).
+
+        The person whom it is about has it forgotten at once by `me.forget` with its `memory_id`. A request that waits
+        already is returned again. Raises `NotFound` if the run sees no such item.
+        """
+        return await items_verbs.delete(self._context, run, namespace=namespace, key=key, origin=origin)
+
+    async def get(self, run: RunContext, namespace: Sequence[str], key: str) -> Item | None:
+        """Get the item of that namespace and key, as a recall that is recorded; None if there is none that the run
+        sees.
+
+        `pending` counts the values that this agent put on the key and that wait for a person.
+        """
+        return await items_verbs.get(self._context, run, namespace=namespace, key=key)
+
+    async def search(
+        self,
+        run: RunContext,
+        namespace: Sequence[str] = (),
+        *,
+        query: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> Items:
+        """Search the items in a namespace and below it; it is recorded as a recall.
+
+        With a query the most relevant come first, otherwise the newest. `where` and an offset look through the first
+        1,000; what was not returned is counted in `omitted`.
+        """
+        return await items_verbs.search(
+            self._context, run, namespace=namespace, query=query, where=where, limit=limit, offset=offset
+        )
+
+    async def namespaces(
+        self,
+        run: RunContext,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Namespaces:
+        """List the namespaces that have an item which the run sees, in alphabetical order; at most 1,000 are
+        looked at.
+        """
+        return await items_verbs.namespaces(
+            self._context, run, prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
+        )
+
+    async def status(self, run: RunContext, namespace: Sequence[str] = (), key: str | None = None) -> list[ItemWaiting]:
+        """List what this agent put there, or asked to delete, that waits for a person; the latest first, at most
+        100.
+        """
+        return await items_verbs.status(self._context, run, namespace=namespace, key=key)
+
+
 class AsyncMemories(FabricGroup):
     """Every memory of the tenant, whoever it is for. For reviewers and auditors."""
 
@@ -942,6 +1043,11 @@ class AsyncFabric(FabricLifecycle):
     def contradictions(self) -> AsyncContradictions:
         """Facts that contradict each other."""
         return AsyncContradictions(self._context)
+
+    @property
+    def items(self) -> AsyncStoredItems:
+        """Values under a namespace and a key, as agent frameworks keep them."""
+        return AsyncStoredItems(self._context)
 
     @property
     def memories(self) -> AsyncMemories:

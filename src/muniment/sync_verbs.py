@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         AsyncRecalls,
         AsyncRefusals,
         AsyncSessions,
+        AsyncStoredItems,
         AsyncWebhooks,
         AsyncWork,
     )
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
+    from muniment.model.item import Item, Items, ItemWaiting, ItemWritten, Namespaces
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
@@ -534,6 +536,103 @@ class Contradictions(BlockingGroup):
         )
 
 
+class StoredItems(BlockingGroup):
+    """What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or is
+    promoted by policy, and reading it is a recall (ADP-2, ADP-3).
+    """
+
+    _group: AsyncStoredItems
+
+    def put(
+        self,
+        run: RunContext,
+        namespace: Sequence[str],
+        key: str,
+        value: Any,
+        *,
+        text: str | None = None,
+        ttl: float | None = None,
+        origin: str | None = None,
+        classification: str = "INTERNAL",
+        confidence: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> ItemWritten:
+        """Put a value under a namespace and a key: a proposal, which supersedes the value that is there once promoted.
+
+        It is promoted at once where the pack lets policy promote it, and otherwise waits for a person: until then
+        `items.get` returns the value before it. What a gate refuses is returned as `refused`, with gate and reason.
+        """
+        return self._wait(
+            self._group.put,
+            run,
+            namespace,
+            key,
+            value,
+            text=text,
+            ttl=ttl,
+            origin=origin,
+            classification=classification,
+            confidence=confidence,
+            idempotency_key=idempotency_key,
+        )
+
+    def delete(self, run: RunContext, namespace: Sequence[str], key: str, *, origin: str | None = None) -> ItemWritten:
+        """Ask that an item is deleted: a request that a person decides; until then it stays (ADP-4).
+
+        The person whom it is about has it forgotten at once by `me.forget` with its `memory_id`. A request that waits
+        already is returned again. Raises `NotFound` if the run sees no such item.
+        """
+        return self._wait(self._group.delete, run, namespace, key, origin=origin)
+
+    def get(self, run: RunContext, namespace: Sequence[str], key: str) -> Item | None:
+        """Get the item of that namespace and key, as a recall that is recorded; None if there is none that the run
+        sees.
+
+        `pending` counts the values that this agent put on the key and that wait for a person.
+        """
+        return self._wait(self._group.get, run, namespace, key)
+
+    def search(
+        self,
+        run: RunContext,
+        namespace: Sequence[str] = (),
+        *,
+        query: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> Items:
+        """Search the items in a namespace and below it; it is recorded as a recall.
+
+        With a query the most relevant come first, otherwise the newest. `where` and an offset look through the first
+        1,000; what was not returned is counted in `omitted`.
+        """
+        return self._wait(self._group.search, run, namespace, query=query, where=where, limit=limit, offset=offset)
+
+    def namespaces(
+        self,
+        run: RunContext,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Namespaces:
+        """List the namespaces that have an item which the run sees, in alphabetical order; at most 1,000 are
+        looked at.
+        """
+        return self._wait(
+            self._group.namespaces, run, prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
+        )
+
+    def status(self, run: RunContext, namespace: Sequence[str] = (), key: str | None = None) -> list[ItemWaiting]:
+        """List what this agent put there, or asked to delete, that waits for a person; the latest first, at most
+        100.
+        """
+        return self._wait(self._group.status, run, namespace, key)
+
+
 class Memories(BlockingGroup):
     """Every memory of the tenant, whoever it is for. For reviewers and auditors."""
 
@@ -956,6 +1055,11 @@ class Verbs(BlockingLifecycle):
     def contradictions(self) -> Contradictions:
         """Facts that contradict each other."""
         return Contradictions(self._portal, self._fabric.contradictions)
+
+    @property
+    def items(self) -> StoredItems:
+        """Values under a namespace and a key, as agent frameworks keep them."""
+        return StoredItems(self._portal, self._fabric.items)
 
     @property
     def memories(self) -> Memories:

@@ -18,7 +18,7 @@ import pytest
 
 from muniment import Memory
 from muniment.assistants.hook_client import ADDRESS
-from muniment.memory.opening import local_person
+from muniment.memory.opening import TENANT, person_of
 from tests.interfaces.assistant import Assistant
 from tests.interfaces.command import MUNIMENT
 from tests.interfaces.test_mcp_stdio import spoken, started
@@ -77,7 +77,7 @@ def until(holds: Callable[[], object], within: float = 60) -> None:
 
 def said(memory: Memory, user: str) -> list[Any]:
     """What was captured of a user's own words."""
-    return memory.fabric.me.captures(local_person(user))
+    return memory.fabric.me.captures(person_of(TENANT, user))
 
 
 @pytest.mark.usefixtures("assistant")
@@ -108,7 +108,7 @@ def test_what_waits_for_the_person_is_said_at_the_beginning_of_a_session(
 ) -> None:
     hook("UserPromptSubmit", prompt("My sister Ana Kowalska was born on 3 May 1990."), *own)
     hook("Stop", {"session_id": "s1"}, *own)
-    until(lambda: memory.fabric.me.requests(local_person(user)))
+    until(lambda: memory.fabric.me.requests(person_of(TENANT, user)))
     begun = hook("SessionStart", {"session_id": "s2", "source": "startup"}, *own)
     context = begun.answer["hookSpecificOutput"]["additionalContext"]
     assert "muniment me requests" in context and f"--as {user}" in context

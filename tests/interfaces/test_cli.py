@@ -43,7 +43,7 @@ def test_every_command_has_help_with_an_example_and_an_option_for_json(path: tup
 
 def test_all_verbs_that_exist_are_there() -> None:
     top = """add search context demo capture propose correct import consolidate queue captures refusals approve edit reject lift override assign release
-        contradictions resolve recall compile explain replay get trail adoption retract undo profiles consent events pack db key eval
+        contradictions resolve recall compile explain replay items get trail adoption retract undo profiles consent events pack db key eval
         verify seal webhook metrics worker work erase erasures archives serve mcp me codes erasure-requests"""
     groups = {
         "queue": "list show",
@@ -53,6 +53,7 @@ def test_all_verbs_that_exist_are_there() -> None:
         "me": "list why pending captures recalls consents requests confirm decline forget undo allow-again correct consent revoke"
         " answer export forget-everything",
         "codes": "create",
+        "items": "put get search namespaces status delete",
         "pack": "schema validate register activate retire in-force history show list compare backtest backfill backfills",
         "db": "url migrate status start stop reindex language rebuild-durable",
         "key": "new rotate create list revoke",

@@ -73,6 +73,12 @@ ROUTES = """
     GET    /events
     POST   /explain
     POST   /golden
+    POST   /items
+    POST   /items/delete
+    POST   /items/get
+    POST   /items/namespaces
+    POST   /items/search
+    POST   /items/status
     GET    /me/captures
     GET    /me/consent-requests
     POST   /me/consent-requests/{request_id}/answer

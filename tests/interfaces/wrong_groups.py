@@ -36,7 +36,55 @@ PROPOSAL: dict[str, list[Any]] = {"proposal_id": [*IDS, "{their_proposal}", "mwp
 CONTRADICTION: dict[str, list[Any]] = {"contradiction_id": [*IDS, "{their_contradiction}", "ctr_0"]}
 WEBHOOK = {"webhook_id": [*IDS, "{their_webhook}", "whk_0"]}
 API_KEY = {"key_id": [*IDS, "{their_key}", "key_0"]}
+PART = [*NOT_TEXT, *DIRTY, "", "x" * 513, None]
+NAMESPACE: list[Any] = ["abc", 5, {}, [5], [""], [NUL], [SURROGATE], ["x" * 513], ["x"] * 9, True]
+BOUND: list[Any] = [*COUNTS[1:], 1001, None]
+ITEM: dict[str, Any] = {"namespace": ["prefs"], "key": "food"}
+ITEM_NAMES: dict[str, list[Any]] = {"namespace": [*NAMESPACE, [], None], "key": PART}
+ITEM_SAYS: dict[str, list[Any]] = {"origin": NAMES, "classification": [*LABELS, None], "confidence": [*SHARES, None]}
 GROUPS: dict[str, Call] = {
+    "items.put": Call(
+        "run",
+        {**ITEM, "value": {"likes": "bread"}},
+        {
+            **ITEM_NAMES,
+            "value": JSON,
+            "text": TEXTS,
+            "ttl": [*COUNTS[:3], "3", True, float("nan"), float("inf"), [], {}],
+            **ITEM_SAYS,
+            "idempotency_key": NAMES,
+        },
+        first="run",
+    ),
+    "items.delete": Call("run", ITEM, {**ITEM_NAMES, "origin": NAMES}, first="run"),
+    "items.get": Call("run", ITEM, ITEM_NAMES, first="run"),
+    "items.search": Call(
+        "run",
+        {"namespace": ["prefs"]},
+        {
+            "namespace": [*NAMESPACE, None],
+            "query": QUERIES,
+            "where": ["x", 5, [], {"a": {"$near": 1}}, {"$eq": 1}, {"a": {"$gt": "much"}}, {"a": SURROGATE}, {1: 1}],
+            "limit": [*COUNTS, 10_001, None],
+            "offset": BOUND,
+        },
+        first="run",
+    ),
+    "items.namespaces": Call(
+        "run",
+        {},
+        {
+            "prefix": [*NAMESPACE, None],
+            "suffix": [*NAMESPACE, None],
+            "max_depth": [*COUNTS, 1001],
+            "limit": [*COUNTS, 1001, None],
+            "offset": BOUND,
+        },
+        first="run",
+    ),
+    "items.status": Call(
+        "run", {"namespace": ["prefs"]}, {"namespace": [*NAMESPACE, None], "key": PART[:-1]}, first="run"
+    ),
     "consent.grant": Call(
         "officer",
         {"subject": SUBJECT, **CONSENT},

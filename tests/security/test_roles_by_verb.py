@@ -61,6 +61,12 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "correct": ({WRITER}, lambda f, a: f.correct(a, entity=CEID, predicate="p", value="v", classification="PUBLIC")),
     "recall": ({AGENT}, lambda f, a: f.recall(a)),
     "compile": ({AGENT}, lambda f, a: f.compile(a)),
+    "items.put": ({AGENT, WRITER}, lambda f, a: f.items.put(a, ("a",), "k", {"x": 1})),
+    "items.delete": ({AGENT, WRITER}, lambda f, a: f.items.delete(a, ("a",), "none")),
+    "items.get": ({AGENT}, lambda f, a: f.items.get(a, ("a",), "k")),
+    "items.search": ({AGENT}, lambda f, a: f.items.search(a, ("a",))),
+    "items.namespaces": ({AGENT}, lambda f, a: f.items.namespaces(a)),
+    "items.status": ({AGENT}, lambda f, a: f.items.status(a, ("a",))),
     "explain": ({AGENT, REVIEWER, AUDITOR}, lambda f, a: f.explain(a, memory_id="pm_none")),
     "get": ({AGENT, REVIEWER, AUDITOR}, lambda f, a: f.get(a, "pm_none")),
     "replay": ({AUDITOR}, lambda f, a: f.replay(a, "rcl_none")),
@@ -177,7 +183,8 @@ LIBRARY_ONLY: dict[str, tuple[set[str], Call]] = {
     "keys.get": ({ADMIN}, lambda f, a: f.keys.get(a, "key_none")),
     "keys.revoke": ({ADMIN}, lambda f, a: f.keys.revoke(a, "key_none")),
 }
-RUNS_ONLY = {"recall", "compile", "sessions.end"}
+ITEMS = ("put", "delete", "get", "search", "namespaces", "status")
+RUNS_ONLY = {"recall", "compile", "sessions.end", *(f"items.{name}" for name in ITEMS)}
 # For operators alone, whatever roles somebody else holds.
 PERSONS_ALONE = {
     "correct",

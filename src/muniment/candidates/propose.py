@@ -1,5 +1,8 @@
 """Proposing a typed fact: captured, through the gates and into the queue, in one transaction (CAN-8)."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Intake
 from muniment.candidates.rules import draft_facts, fact_holders
@@ -13,13 +16,17 @@ from muniment.model.candidate import Refusal
 from muniment.model.capture import Capture, CaptureInput, Content, holder_of
 from muniment.model.context import Principal
 from muniment.model.ids import make_ids
-from muniment.model.proposal import Submission
+from muniment.model.proposal import MOST_TARGETS, Submission
 from muniment.pack import Pack
 from muniment.review import store as review
 
 
-async def submit(context: FabricContext, author: Principal, pack: Pack, item: CaptureInput) -> Submission | Refusal:
+async def submit(
+    context: FabricContext, author: Principal, pack: Pack, item: CaptureInput, *, retracts: Sequence[str] = ()
+) -> Submission | Refusal:
     """Capture a fact and propose it; returns the refusal if a gate refuses it.
+
+    With `retracts` it is no fact but a request that one of those memories is retracted: a person decides.
 
     It takes four round trips: begin, all reads, the tenant's clock, all writes with the commit; a fifth with an
     idempotency key.
@@ -32,6 +39,9 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
         ids = make_ids("cap", 1, tx.now)
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
+        if retracts:
+            asked = draft.candidate.model_copy(update={"flags": (*draft.candidate.flags, "agent_asked")})
+            draft = replace(draft, candidate=asked, action="retract", targets=tuple(retracts[:MOST_TARGETS]))
         intake = await Intake.of(context, tx, pack, [draft])
         # The holders of the fact and of the capture differ where the capture names only a user.
         fact = draft.candidate

@@ -20,6 +20,7 @@ from muniment.model.capture import Capture, TypedFact, holder_of
 from muniment.model.decision import Decision
 from muniment.model.fields import EVIDENCE_LIMIT, CaptureKind, Source, Tier, WriteClass
 from muniment.model.ids import is_ceid
+from muniment.model.item import ITEM_NAMESPACE, ITEM_PREDICATE
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import ProposalAction
 from muniment.model.speakers import TOOL, USER
@@ -193,6 +194,7 @@ def _lifetime(write_class: WriteClass, tier: Tier, pack: Pack) -> timedelta | No
 
 STATEMENT = "statement@1"
 DIRECT = "direct@1"
+ITEM = "item@1"
 
 # Predicates made of a person's own words keep these first words: they say nothing by themselves.
 _HEADS = frozenset({"likes", "prefers", "favourite", "allergic", "wants", "name", "decided", "effect"})
@@ -334,7 +336,8 @@ def _stated_fact(capture: Capture, pack: Pack) -> Found | None:
     if content.fact is not None:
         # What a person proposes in place of a memory about them (SUB-3).
         replaces = content.fact.corrects is not None and content.fact.write_class != "correction"
-        return DIRECT, Extracted(content.fact, user_correction=replaces)
+        name = ITEM if is_item(content.fact) else DIRECT
+        return name, Extracted(content.fact, user_correction=replaces)
     if capture.kind in pack.memory_layer.statements_from and content.text is not None:
         raw = statement_confidence(capture.source, pack)
         return STATEMENT, Extracted(TypedFact(write_class="statement", text=content.text, confidence=raw))
@@ -370,10 +373,19 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
 
 
 def _validity(capture: Capture, fact: TypedFact) -> Validity:
-    """Return when a fact holds in the world: as the caller says, otherwise as its own sentence says (REC-14)."""
-    if capture.valid_from is not None or capture.valid_until is not None or fact.text is None:
+    """Return when a fact holds in the world: as the caller says, otherwise as its own sentence says (REC-14).
+
+    The text of an item is whatever a program keeps, not a sentence about when the item holds.
+    """
+    given = capture.valid_from is not None or capture.valid_until is not None
+    if given or fact.text is None or is_item(fact):
         return Validity(capture.valid_from, capture.valid_until)
     return read_validity(fact.text, capture.observed_at)
+
+
+def is_item(fact: TypedFact) -> bool:
+    """Whether a fact is an item of a program's store, kept under digests of its names (ADP-3)."""
+    return fact.predicate == ITEM_PREDICATE and (fact.entity or "").startswith(f"{ITEM_NAMESPACE}:")
 
 
 def vouched_for_extractor(capture: Capture, extractor: str) -> str | None:

@@ -63,6 +63,7 @@ Read
     compile         recall          Compile the memory section of a prompt to stdout, with a report on stderr.
     explain         recall          Explain why a run can see a memory, or which filters hide it.
     replay          recall          Replay a recorded recall as of its time, and compare the results.
+    items           items           Values under a namespace and a key: put, get, search, list, delete.
     get             memories        Show one memory.
     trail           memories        Show the provenance of a memory, and the recalls and prompts that used it.
     events          memories        Show the event log of the tenant: every change, and every denied attempt.

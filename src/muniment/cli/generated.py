@@ -162,6 +162,7 @@ COMMANDS: Mapping[str, Plain] = {
                         "suspended",
                         "near_threshold",
                         "user_asked",
+                        "agent_asked",
                     ]
                     | None,
                     flag("--reason", "Why a person has to look at it."),

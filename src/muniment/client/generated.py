@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
+    from muniment.model.item import Item, Items, ItemWaiting, ItemWritten, Namespaces
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
@@ -101,6 +102,11 @@ _ERASURE_REQUEST: Result[ErasureRequest] = Result("muniment.model.subject.Erasur
 _ONE_TIME_CODE: Result[OneTimeCode] = Result("muniment.model.subject.OneTimeCode")
 _CONTRADICTION: Result[Contradiction] = Result("muniment.model.contradiction.Contradiction")
 _CONTRADICTION_DETAILS: Result[ContradictionDetails] = Result("muniment.model.contradiction.ContradictionDetails")
+_ITEM_WRITTEN: Result[ItemWritten] = Result("muniment.model.item.ItemWritten")
+_ITEM_OR_NONE: Result[Item | None] = Result("muniment.model.item.Item", "types.NoneType")
+_ITEMS: Result[Items] = Result("muniment.model.item.Items")
+_NAMESPACES: Result[Namespaces] = Result("muniment.model.item.Namespaces")
+_ITEM_WAITING_LIST: Result[list[ItemWaiting]] = Result("muniment.model.item.ItemWaiting", many=True)
 _MEMORY_SUMMARY: Result[MemorySummary] = Result("muniment.model.browse.MemorySummary")
 _MEMORY_CHANGES: Result[MemoryChanges] = Result("muniment.model.browse.MemoryChanges")
 _TURN_LIST: Result[list[Turn]] = Result("muniment.model.browse.Turn", many=True)
@@ -684,6 +690,116 @@ class AsyncContradictionsClient(ClientGroup):
         )
 
 
+class AsyncStoredItemsClient(ClientGroup):
+    """What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or is
+    promoted by policy, and reading it is a recall (ADP-2, ADP-3).
+    """
+
+    async def put(
+        self,
+        run: RunContext,
+        namespace: Sequence[str],
+        key: str,
+        value: Any,
+        *,
+        text: str | None = None,
+        ttl: float | None = None,
+        origin: str | None = None,
+        classification: str = "INTERNAL",
+        confidence: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> ItemWritten:
+        """Put a value under a namespace and a key: a proposal, which supersedes the value that is there once promoted.
+
+        It is promoted at once where the pack lets policy promote it, and otherwise waits for a person: until then
+        `items.get` returns the value before it. What a gate refuses is returned as `refused`, with gate and reason.
+        """
+        return await self._send_run(
+            run,
+            "/v1/items",
+            _ITEM_WRITTEN,
+            {
+                "namespace": namespace,
+                "key": key,
+                "value": value,
+                "text": text,
+                "ttl": ttl,
+                "origin": origin,
+                "classification": classification,
+                "confidence": confidence,
+                "idempotency_key": idempotency_key,
+            },
+        )
+
+    async def delete(
+        self, run: RunContext, namespace: Sequence[str], key: str, *, origin: str | None = None
+    ) -> ItemWritten:
+        """Ask that an item is deleted: a request that a person decides; until then it stays (ADP-4).
+
+        The person whom it is about has it forgotten at once by `me.forget` with its `memory_id`. A request that waits
+        already is returned again. Raises `NotFound` if the run sees no such item.
+        """
+        return await self._send_run(
+            run, "/v1/items/delete", _ITEM_WRITTEN, {"namespace": namespace, "key": key, "origin": origin}
+        )
+
+    async def get(self, run: RunContext, namespace: Sequence[str], key: str) -> Item | None:
+        """Get the item of that namespace and key, as a recall that is recorded; None if there is none that the run
+        sees.
+
+        `pending` counts the values that this agent put on the key and that wait for a person.
+        """
+        return await self._send_run(run, "/v1/items/get", _ITEM_OR_NONE, {"namespace": namespace, "key": key})
+
+    async def search(
+        self,
+        run: RunContext,
+        namespace: Sequence[str] = (),
+        *,
+        query: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> Items:
+        """Search the items in a namespace and below it; it is recorded as a recall.
+
+        With a query the most relevant come first, otherwise the newest. `where` and an offset look through the first
+        1,000; what was not returned is counted in `omitted`.
+        """
+        return await self._send_run(
+            run,
+            "/v1/items/search",
+            _ITEMS,
+            {"namespace": namespace, "query": query, "where": where, "limit": limit, "offset": offset},
+        )
+
+    async def namespaces(
+        self,
+        run: RunContext,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Namespaces:
+        """List the namespaces that have an item which the run sees, in alphabetical order; at most 1,000 are
+        looked at.
+        """
+        return await self._send_run(
+            run,
+            "/v1/items/namespaces",
+            _NAMESPACES,
+            {"prefix": prefix, "suffix": suffix, "max_depth": max_depth, "limit": limit, "offset": offset},
+        )
+
+    async def status(self, run: RunContext, namespace: Sequence[str] = (), key: str | None = None) -> list[ItemWaiting]:
+        """List what this agent put there, or asked to delete, that waits for a person; the latest first, at most
+        100.
+        """
+        return await self._send_run(run, "/v1/items/status", _ITEM_WAITING_LIST, {"namespace": namespace, "key": key})
+
+
 class AsyncMemoriesClient(ClientGroup):
     """Every memory of the tenant, whoever it is for. For reviewers and auditors."""
 
@@ -1076,6 +1192,11 @@ class AsyncClient(ClientLifecycle):
     def contradictions(self) -> AsyncContradictionsClient:
         """Facts that contradict each other."""
         return AsyncContradictionsClient(self._connection)
+
+    @property
+    def items(self) -> AsyncStoredItemsClient:
+        """Values under a namespace and a key, as agent frameworks keep them."""
+        return AsyncStoredItemsClient(self._connection)
 
     @property
     def memories(self) -> AsyncMemoriesClient:

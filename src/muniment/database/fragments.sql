@@ -121,10 +121,15 @@ alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.
   alias.trust, alias.consent_id, alias.extractor, alias.claimed_by, alias.calibration, alias.flags, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.exceptions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.valid_from, alias.valid_until, alias.third_party,
   alias.language, alias.prior_confined_to, alias.content
 
+-- name: lies_under
+-- Its entity lies under one of those that were asked for with all under them. Each of :under ends with a whole part, so that
+-- `item:a.` is not the beginning of `item:ab.c`.
+(cardinality(:under::text[]) > 0 AND EXISTS (SELECT FROM unnest(:under::text[]) AS above (part) WHERE starts_with(alias.entity, above.part)))
+
 -- name: wanted
 -- What a recall is narrowed to. It is applied after the filters, so that it never removes one side of a conflict.
 (alias.tier = ANY (:tiers) AND alias.class = ANY (:classes)
-  AND (:entities::text[] IS NULL OR coalesce(alias.entity = ANY (:entities), false))
+  AND (:entities::text[] IS NULL OR coalesce(alias.entity = ANY (:entities), false) OR {lies_under alias})
   AND (:only::text[] IS NULL OR alias.memory_id = ANY (:only)))
 
 -- name: still_open
@@ -137,7 +142,7 @@ array_agg(alias.memory_id) AS memory_ids, string_agg(float8send(alias.priority),
   string_agg(float8send(alias.confidence), '') AS confidence, string_agg(int8send(alias.born_seq), '') AS born_seq,
   string_agg(float8send(extract(epoch FROM alias.promoted_at)), '') AS promoted_at,
   string_agg(int2send(coalesce(array_position(:intents, alias.intent_id), 0)::int2), '') AS intent,
-  string_agg(int2send(coalesce(array_position(:about::text[], alias.entity), 0)::int2), '') AS about,
+  string_agg(int2send(coalesce(array_position(:about::text[], alias.entity), CASE WHEN {lies_under alias} THEN cardinality(:about::text[]) END, 0)::int2), '') AS about,
   string_agg(boolsend(alias.wanted), '') AS wanted, array_agg(alias.memory_id) FILTER (WHERE alias.tier = 'working') AS working
 
 -- name: index_columns

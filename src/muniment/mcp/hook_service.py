@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field
 from muniment.assistants.hook_client import ADDRESS, CLASSIFICATION, SAME_WITHIN, START_TOKENS
 from muniment.assistants.hook_events import TEXT_LIMIT, Action
 from muniment.errors import IdempotencyConflict, MunimentError, StorageUnavailable
-from muniment.memory.opening import AGENT, TENANT, local_person
+from muniment.memory.opening import AGENT, TENANT, person_of
 from muniment.model.context import RunContext
 from muniment.model.fields import Artifact, Label, OpenName, build
 from muniment.model.ids import is_ceid
@@ -185,7 +185,7 @@ class HookService:
     async def _context(self, fabric: "AsyncFabric", request: HookRequest, run: RunContext) -> str:
         """The promoted memory to begin a session with, marked as data; and how much waits for the user."""
         compiled = await fabric.compile(run, token_budget=START_TOKENS)
-        person = local_person(request.user)
+        person = person_of(TENANT, request.user)
         waiting = {"pending": len(await fabric.me.pending(person)), "requests": len(await fabric.me.requests(person))}
         parts = [compiled.text.strip(), *(self._waits(request, *one) for one in waiting.items())]
         return "\n\n".join(part for part in parts if part)

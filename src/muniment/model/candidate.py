@@ -12,7 +12,7 @@ GateName = Literal[
 ]
 
 
-Flag = Literal["user_correction", "compliance_flag", "near_threshold", "user_asked"]
+Flag = Literal["user_correction", "compliance_flag", "near_threshold", "user_asked", "agent_asked"]
 
 
 class Scope(Artifact):

@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from muniment.errors import InvalidInput, TooLarge
 from muniment.model.bounds import check_lengths
-from muniment.model.ids import CEID_PATTERN, holds_card_number
+from muniment.model.ids import CEID_PATTERN, ENTITIES_PATTERN, holds_card_number
 
 TEXT_LIMIT = 32 * 1024
 PAYLOAD_LIMIT = 256 * 1024
@@ -196,6 +196,9 @@ Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=25
 OpenName = Annotated[Name, AfterValidator(in_the_open)]
 TenantId = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128, pattern=_CLEAN)]
 Ceid = Annotated[str, StringConstraints(strict=True, max_length=256, pattern=CEID_PATTERN), AfterValidator(_opaque)]
+Entities = Annotated[
+    str, StringConstraints(strict=True, max_length=256, pattern=ENTITIES_PATTERN), AfterValidator(_opaque)
+]
 Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64, pattern=_CLEAN)]
 Predicate = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.]{0,127}$")]
 Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_intent)]

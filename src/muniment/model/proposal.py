@@ -32,7 +32,7 @@ ConsentCheck = Literal["passed", "not_required"]
 HumanReason = Literal[
     "approval_mode", "operator_source", "user_correction", "third_party", "compliance_flag", "sensitive",
     "durable", "low_trust", "low_confidence", "contradiction", "budget", "audit_sample", "returned", "suspended",
-    "near_threshold", "user_asked",
+    "near_threshold", "user_asked", "agent_asked",
 ]  # fmt: skip
 
 # The status after a verdict; verdicts that are not listed leave the status as it is.

@@ -1,6 +1,6 @@
 """Rules of the review stage: when a person must decide, and who may approve."""
 
-from muniment.candidates.rules import DIRECT
+from muniment.candidates.rules import DIRECT, ITEM
 from muniment.capture.rules import vouched_in
 from muniment.contradictions.rules import is_users_own
 from muniment.model.candidate import Candidate
@@ -65,7 +65,7 @@ def promotion_threshold(candidate: Candidate, capture: Capture, tier: Tier, pack
     usual = policy.auto_promotion.threshold if policy.auto_promotion else thresholds.auto_confidence
     if tier != "working" or thresholds.working is None or candidate.scope.user_id is None:
         return usual
-    is_theirs = candidate.extractor != DIRECT and (capture.vouched is not None or _is_effect(capture))
+    is_theirs = candidate.extractor not in (DIRECT, ITEM) and (capture.vouched is not None or _is_effect(capture))
     return thresholds.working if is_theirs else usual
 
 

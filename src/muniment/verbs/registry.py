@@ -15,6 +15,7 @@ PACKAGES = (
     "review",
     "promotion",
     "recall",
+    "items",
     "corrections",
     "contradictions",
     "consent",
@@ -62,6 +63,12 @@ GROUPS: Mapping[str, Group] = {
     ),
     "contradictions": Group(
         "Contradictions", "Facts that contradict each other.", "Pairs of facts that contradict each other."
+    ),
+    "items": Group(
+        "StoredItems",
+        "Values under a namespace and a key, as agent frameworks keep them.",
+        "What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or "
+        "is promoted by policy, and reading it is a recall (ADP-2, ADP-3).",
     ),
     "memories": Group(
         "Memories",

@@ -223,6 +223,36 @@ export interface Head extends Schema<"Head"> {}
 /** How the server is. */
 export interface Health extends Schema<"Health"> {}
 
+/** A promoted item that the run may see. */
+export interface Item extends Schema<"Item"> {}
+
+/** A value that the caller put, or a request of theirs to delete, that waits for a person; without content. */
+export interface ItemWaiting extends Schema<"ItemWaiting"> {}
+
+/** What became of a value that was put, or of a request to delete. */
+export interface ItemWritten extends Schema<"ItemWritten"> {}
+
+/** The items that a search found. */
+export interface Items extends Schema<"Items"> {}
+
+/** An item to delete. */
+export interface ItemsDeleteBody extends Schema<"ItemsDeleteBody"> {}
+
+/** An item by its names. */
+export interface ItemsGetBody extends Schema<"ItemsGetBody"> {}
+
+/** Which namespaces to list. */
+export interface ItemsNamespacesBody extends Schema<"ItemsNamespacesBody"> {}
+
+/** A value to keep. */
+export interface ItemsPutBody extends Schema<"ItemsPutBody"> {}
+
+/** What to search for. */
+export interface ItemsSearchBody extends Schema<"ItemsSearchBody"> {}
+
+/** An item, or all in a namespace and below it. */
+export interface ItemsStatusBody extends Schema<"ItemsStatusBody"> {}
+
 /** When a job ran last in the tenant, how long it took, and how often it failed in a row. */
 export interface JobRun extends Schema<"JobRun"> {}
 
@@ -312,6 +342,9 @@ export interface NameHit extends Schema<"NameHit"> {}
 
 /** One page of a search; `after` continues it, none when every text was searched. */
 export interface NameSearch extends Schema<"NameSearch"> {}
+
+/** Namespaces that have an item which the run may see. */
+export interface Namespaces extends Schema<"Namespaces"> {}
 
 /** An entity of the graph. */
 export interface Node extends Schema<"Node"> {}

@@ -55,6 +55,16 @@ import type {
   FactErasure,
   Graph,
   Head,
+  Item,
+  ItemWaiting,
+  ItemWritten,
+  Items,
+  ItemsDeleteBody,
+  ItemsGetBody,
+  ItemsNamespacesBody,
+  ItemsPutBody,
+  ItemsSearchBody,
+  ItemsStatusBody,
   JobRun,
   MeAnswerBody,
   MeCapturesQuery,
@@ -85,6 +95,7 @@ import type {
   MyProposal,
   MyRecall,
   NameSearch,
+  Namespaces,
   OneTimeCode,
   Outcome,
   PackDifference,
@@ -739,6 +750,111 @@ export class Contradictions extends VerbGroup {
   }
 }
 
+/**
+ * What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or is
+ * promoted by policy, and reading it is a recall (ADP-2, ADP-3).
+ */
+export class StoredItems extends VerbGroup {
+  /**
+   * Put a value under a namespace and a key: a proposal, which supersedes the value that is there once promoted.
+   *
+   * It is promoted at once where the pack lets policy promote it, and otherwise waits for a person: until then
+   * `items.get` returns the value before it. What a gate refuses is returned as `refused`, with gate and reason.
+   */
+  async put(
+    run: Run,
+    namespace: ItemsPutBody["namespace"],
+    key: ItemsPutBody["key"],
+    value: ItemsPutBody["value"],
+    fields: Omit<ItemsPutBody, "key" | "namespace" | "run" | "value"> = {},
+    options?: RequestOptions,
+  ): Promise<ItemWritten> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/items", effect: "write", body: { ...fields, run, namespace, key, value } },
+      options,
+    );
+  }
+
+  /**
+   * Ask that an item is deleted: a request that a person decides; until then it stays (ADP-4).
+   *
+   * The person whom it is about has it forgotten at once by `me.forget` with its `memory_id`. A request that waits
+   * already is returned again. Throws `NotFound` if the run sees no such item.
+   */
+  async delete(
+    run: Run,
+    namespace: ItemsDeleteBody["namespace"],
+    key: ItemsDeleteBody["key"],
+    fields: Omit<ItemsDeleteBody, "key" | "namespace" | "run"> = {},
+    options?: RequestOptions,
+  ): Promise<ItemWritten> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/items/delete", effect: "write", body: { ...fields, run, namespace, key } },
+      options,
+    );
+  }
+
+  /**
+   * Get the item of that namespace and key, as a recall that is recorded; null if there is none that the run sees.
+   *
+   * `pending` counts the values that this agent put on the key and that wait for a person.
+   */
+  async get(
+    run: Run,
+    namespace: ItemsGetBody["namespace"],
+    key: ItemsGetBody["key"],
+    options?: RequestOptions,
+  ): Promise<Item | null> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/items/get", effect: "read", body: { run, namespace, key } },
+      options,
+    );
+  }
+
+  /**
+   * Search the items in a namespace and below it; it is recorded as a recall.
+   *
+   * With a query the most relevant come first, otherwise the newest. `where` and an offset look through the first
+   * 1,000; what was not returned is counted in `omitted`.
+   */
+  async search(
+    run: Run,
+    namespace?: ItemsSearchBody["namespace"],
+    fields: Omit<ItemsSearchBody, "namespace" | "run"> = {},
+    options?: RequestOptions,
+  ): Promise<Items> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/items/search", effect: "read", body: { ...fields, run, namespace } },
+      options,
+    );
+  }
+
+  /** List the namespaces that have an item which the run sees, in alphabetical order; at most 1,000 are looked at. */
+  async namespaces(
+    run: Run,
+    fields: Omit<ItemsNamespacesBody, "run"> = {},
+    options?: RequestOptions,
+  ): Promise<Namespaces> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/items/namespaces", effect: "read", body: { ...fields, run } },
+      options,
+    );
+  }
+
+  /** List what this agent put there, or asked to delete, that waits for a person; the latest first, at most 100. */
+  async status(
+    run: Run,
+    namespace?: ItemsStatusBody["namespace"],
+    key?: ItemsStatusBody["key"],
+    options?: RequestOptions,
+  ): Promise<ItemWaiting[]> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/items/status", effect: "read", body: { run, namespace, key } },
+      options,
+    );
+  }
+}
+
 /** Every memory of the tenant, whoever it is for. For reviewers and auditors. */
 export class Memories extends VerbGroup {
   /**
@@ -1221,6 +1337,8 @@ export class Verbs extends VerbGroup {
   readonly codes: Codes;
   /** Facts that contradict each other. */
   readonly contradictions: Contradictions;
+  /** Values under a namespace and a key, as agent frameworks keep them. */
+  readonly items: StoredItems;
   /** The tenant's memories, for reviewers and auditors. */
   readonly memories: Memories;
   /** What was captured, for auditors and reviewers. */
@@ -1246,6 +1364,7 @@ export class Verbs extends VerbGroup {
     this.erasureRequests = new ErasureRequests(connection);
     this.codes = new Codes(connection);
     this.contradictions = new Contradictions(connection);
+    this.items = new StoredItems(connection);
     this.memories = new Memories(connection);
     this.captures = new Captures(connection);
     this.refusals = new Refusals(connection);
