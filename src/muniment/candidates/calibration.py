@@ -13,7 +13,7 @@ from muniment.pack.memory_layer import SOURCE_PARTS
 # ---- sources: which are proven, and whose verdicts count together ----
 
 # The class of source in a candidate's `claimed_by`, after the author; the last one, whatever the author is called.
-_SOURCE_CLASS = re.compile(r".*(?<= )(operator|system|agent|end_user|tool:.+)$")
+_SOURCE_CLASS = re.compile(r".*(?<= )(operator|system|agent|end_user|tool:.+|import:.+)$")
 
 
 def is_proven(candidate: Candidate, vouched: str | None, pack: Pack) -> bool:

@@ -44,7 +44,7 @@ Write
     propose         write           Propose a typed fact: it is captured, checked by the gates and queued for review.
     correct         write           Correct a memory, or a key: say what is right instead.
     consolidate     write           Turn waiting captures into proposals or refusals.
-    import          imports         Import a file of JSON lines, in order, and consolidate.
+    import          imports         Bring memories in from another system, or from JSON lines: first a dry run.
 Review
     queue           review          The review queue: list it, or show one proposal.
     approve         review          Approve proposals and promote them.

@@ -14,7 +14,7 @@ from muniment.context import FabricContext
 from muniment.corrections.verbs import on_memory
 from muniment.errors import InvalidInput, NotFound
 from muniment.model.candidate import Refusal
-from muniment.model.consent import Consent, ConsentInput, PredicateOrAny
+from muniment.model.consent import Consent, ConsentInput, Predicates
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import EvidenceRefs, Instant, Json, Label, Name, OpenName, Text, build
 from muniment.model.inputs import Listing, VerbInput
@@ -289,7 +289,7 @@ class OwnConsent(VerbInput):
     """A consent that a person gives themselves."""
 
     purpose: OpenName | None = Field(None, description="what for; by default a purpose that the pack names")
-    predicates_allowed: Annotated[tuple[PredicateOrAny, ...], Field(min_length=1, max_length=256)] = Field(
+    predicates_allowed: Predicates = Field(
         ("*",), description="the predicates that it covers; `*` is all, and plain statements"
     )
     data_classifications_allowed: Annotated[tuple[Label, ...], Field(min_length=1, max_length=64)]
