@@ -3,10 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# What `make run` needs: no development tools.
+READY  := $(VENV)/.ready
+PIP    := $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt
 
 .PHONY: run test test-browser test-faults soak check format docs generate reference rule screenshots bench clean
 
-run: $(STAMP)            ## the server with a demo tenant: shows its address, and a key for each role
+run: $(READY)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
 
 test: $(STAMP)           ## the suite without the two slow kinds below; compiled first, which many of its processes could not do for themselves
@@ -60,8 +63,16 @@ bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 clean:
 	rm -rf $(VENV) .muniment .muniment-demo build
 
-$(STAMP): pyproject.toml models/pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing (once; about a minute) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ./models -e '.[dev]'
+$(BIN)/python:
+	@echo "creating $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+$(READY): pyproject.toml models/pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing Muniment and the packages it needs (once; less than a minute) ..."
+	@$(PIP) -e ./models -e '.[all]'
 	@touch $@
+
+$(STAMP): pyproject.toml models/pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing with the development tools (once; about a minute) ..."
+	@$(PIP) --quiet -e ./models -e '.[dev]'
+	@touch $@ $(READY)

@@ -30,6 +30,7 @@
     ├── ServerUnavailable    server_unavailable       a client's server does not answer, or answers wrongly
     ├── EmbedderUnavailable  embedder_unavailable     the embedder is missing, unreachable, or answers wrongly
     ├── ReadersUnavailable   readers_unavailable      the tenant's language version is not here, or does not answer
+    ├── PackageMissing       package_missing          a package that this use needs is not installed
     ├── ExtractorFailed      extractor_failed         an extractor raised, is missing, or got a wrong answer
     └── StorageError
         ├── StorageUnavailable storage_unavailable    no database, or the connection was lost
@@ -220,6 +221,10 @@ class ServerUnavailable(MunimentError, code="server_unavailable"):
 
 class EmbedderUnavailable(MunimentError, code="embedder_unavailable"):
     """The embedder is missing, unreachable, or answers wrongly."""
+
+
+class PackageMissing(MunimentError, code="package_missing"):
+    """A package that this use needs is not installed; the message says which, and how to install it."""
 
 
 class ReadersUnavailable(MunimentError, code="readers_unavailable"):

@@ -1,9 +1,9 @@
 """Event loops: uvloop for our own threads and programs, one thread for long work, and closing at exit."""
 
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -14,7 +14,7 @@ from anyio.lowlevel import RunVar, checkpoint
 T = TypeVar("T")
 
 # For anyio. Programs that call `AsyncFabric` bring a loop of their own.
-OPTIONS: dict[str, Any] = {"use_uvloop": sys.platform != "win32"}
+OPTIONS: dict[str, Any] = {"use_uvloop": find_spec("uvloop") is not None}
 
 # Seconds that a thread may hold the interpreter while the event loop waits for it: a fifth of the default.
 SWITCH_AFTER = 0.001

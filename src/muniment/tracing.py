@@ -1,22 +1,27 @@
 """OpenTelemetry spans of requests, verbs and SQL: names, counts and ids, never content.
 
-Without an SDK that is set up a span costs next to nothing.
+Without its packages (`muniment[otel]`), or without an SDK that is set up, a span costs next to nothing.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from opentelemetry import propagate, trace
-from opentelemetry.trace import ProxyTracerProvider, Span, SpanKind, Status, StatusCode
+try:
+    from opentelemetry import propagate, trace
+except ImportError:
+    propagate = trace = None
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, SpanKind
 
 Attribute = str | int | float | bool
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _CARRIED = ("traceparent", "tracestate")
-_tracer = trace.get_tracer("muniment")
+_tracer = trace.get_tracer("muniment") if trace is not None else None
 
 
 class SpanAttributes:
@@ -24,7 +29,7 @@ class SpanAttributes:
 
     __slots__ = ("_span",)
 
-    def __init__(self, span: Span | None) -> None:
+    def __init__(self, span: "Span | None") -> None:
         self._span = span
 
     def set(self, **attributes: Attribute | None) -> None:
@@ -51,12 +56,22 @@ _NO_SPAN = _NoSpan(None)
 
 def span(name: str, **attributes: Attribute | None) -> AbstractContextManager[SpanAttributes]:
     """Open a span around a block; an error sets its status to the name of the error's class."""
-    return _open(name, SpanKind.INTERNAL, None, attributes)
+    if _is_off():
+        return _NO_SPAN
+    assert trace is not None
+    return _traced(name, trace.SpanKind.INTERNAL, None, attributes)
 
 
 def request_span(method: str, headers: Mapping[bytes, bytes]) -> AbstractContextManager[SpanAttributes]:
     """Open the span of a request, in the trace that its headers name."""
-    return _open(f"HTTP {method}", SpanKind.SERVER, headers, {})
+    if _is_off():
+        return _NO_SPAN
+    assert trace is not None
+    return _traced(f"HTTP {method}", trace.SpanKind.SERVER, headers, {})
+
+
+def _is_off() -> bool:
+    return trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def with_span(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P, Coroutine[Any, Any, _T]]]:
@@ -73,18 +88,11 @@ def with_span(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P,
     return wrap
 
 
-def _open(
-    name: str, kind: SpanKind, headers: Mapping[bytes, bytes] | None, attributes: Mapping[str, Attribute | None]
-) -> AbstractContextManager[SpanAttributes]:
-    if isinstance(trace.get_tracer_provider(), ProxyTracerProvider):
-        return _NO_SPAN
-    return _traced(name, kind, headers, attributes)
-
-
 @contextmanager
 def _traced(
-    name: str, kind: SpanKind, headers: Mapping[bytes, bytes] | None, attributes: Mapping[str, Attribute | None]
+    name: str, kind: "SpanKind", headers: Mapping[bytes, bytes] | None, attributes: Mapping[str, Attribute | None]
 ) -> Generator[SpanAttributes]:
+    assert trace is not None and propagate is not None and _tracer is not None
     context = propagate.extract(_carrier(headers)) if headers is not None else None
     with _tracer.start_as_current_span(
         name, context, kind, record_exception=False, set_status_on_exception=False
@@ -94,7 +102,7 @@ def _traced(
             found.set(**attributes)
             yield found
         except BaseException as error:
-            opened.set_status(Status(StatusCode.ERROR, type(error).__name__))
+            opened.set_status(trace.Status(trace.StatusCode.ERROR, type(error).__name__))
             raise
 
 

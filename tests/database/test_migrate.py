@@ -176,6 +176,41 @@ def test_a_newer_schema_is_refused_with_a_clear_message(server: TestServer, fres
         asyncio.run(migrate(Address.parse(server.url(fresh_database), None)))
 
 
+def test_a_program_serves_a_newer_schema_that_older_programs_can_work_with(
+    server: TestServer, fresh_database: str, people: People
+) -> None:
+    latest = migrating.migrations()[-1].version
+    with server.connect(fresh_database) as owner:
+        owner.execute(
+            "INSERT INTO schema_migrations (version, name, digest, oldest) VALUES (9000, 'one_more_column', '', %s)",
+            [latest],
+        )
+    address = Address.parse(server.url(fresh_database), None)
+    with Fabric.open(server.url(fresh_database), master_keys=MASTER_KEYS) as fabric:
+        assert fabric.capture(people.service, kind="statement", text="The shop opens at 9.", classification="INTERNAL")
+    found = asyncio.run(status(address))
+    assert (found.current, found.oldest, found.latest, found.ready) == (9000, latest, latest, True)
+    assert asyncio.run(migrate(address)) == ()
+
+
+def test_the_next_migration_that_needs_a_later_program_ends_that(server: TestServer, fresh_database: str) -> None:
+    latest = migrating.migrations()[-1].version
+    with server.connect(fresh_database) as owner:
+        for version, oldest in ((9000, latest), (9001, 9000)):
+            owner.execute(
+                "INSERT INTO schema_migrations (version, name, digest, oldest) VALUES (%s, 'step', '', %s)",
+                [version, oldest],
+            )
+    with pytest.raises(SchemaNewer, match=r"schema 9001 and needs a program that knows 9000"):
+        Fabric.open(server.url(fresh_database), master_keys=MASTER_KEYS)
+    assert not asyncio.run(status(Address.parse(server.url(fresh_database), None))).ready
+
+
+@pytest.mark.parametrize(("text", "oldest"), [("-- oldest program: 45\nSELECT 1", 45), ("SELECT 1", 50)])
+def test_a_migration_says_which_programs_work_with_it(text: str, oldest: int) -> None:
+    assert migrating.Migration(50, "step", text).oldest == oldest
+
+
 def test_a_database_that_was_never_migrated_says_what_to_do(server: TestServer, empty: str) -> None:
     with pytest.raises(SchemaMissing, match="muniment db migrate"):
         Fabric.open(server.url(empty), master_keys=MASTER_KEYS)

@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 import typer
 
+from muniment.candidates import languages
 from muniment.cli.call import Call
 from muniment.cli.command import command, group
 from muniment.cli.options import PLACE, flag
@@ -30,9 +31,8 @@ from muniment.database.migrate import (
     status,
 )
 from muniment.erasure.purge import purge_problems
-from muniment.errors import InvalidInput, ReadersUnavailable, StorageError, StorageUnavailable
+from muniment.errors import InvalidInput, StorageError, StorageUnavailable
 from muniment.opening import Opened, connect, embedded_address, prepared
-from muniment.packs.store import PROGRAM
 from muniment.promotion import reindex as maintenance
 from muniment.settings import Settings
 
@@ -184,15 +184,8 @@ async def _reindex(opened: Opened, tenant_id: str) -> _Result:
 
 
 async def _adopt_language(opened: Opened, tenant_id: str) -> _Result:
-    context = opened.context
-    async with context.transaction(tenant_id, "writer") as tx:
-        before = await context.languages.read(tx)
-        if before != context.languages.own:
-            if (problem := context.languages.own_problem()) is not None:
-                raise ReadersUnavailable(problem)
-            tx.change_nothing_visible()
-            await context.languages.adopt(tx, PROGRAM)
-    return {"before": before, "version": context.languages.own}
+    before, version = await languages.adopt_language(opened.context, tenant_id)
+    return {"before": before, "version": version}
 
 
 @dataclass(frozen=True)
@@ -221,6 +214,7 @@ class _State:
             "server": found.server if found else None,
             "schema": found.current if found else None,
             "latest": migrations()[-1].version,
+            "oldest": found.oldest if found else None,
             "pending": found.pending if found else (SCHEMA_STEP,),
             "changed": found.changed if found else (),
             "refused_names": [asdict(one) for one in self.refused_names],
@@ -240,6 +234,7 @@ class _State:
                 ("embedded", ("running" if self.running else "stopped") if self.embedded else "no"),
                 ("server", f"PostgreSQL {found.server}" if found else None),
                 ("schema", f"{found.current} of {migrations()[-1].version}" if found else "none"),
+                ("programs", f"those that know schema {found.oldest} or later" if found else None),
                 ("pending", joined(found.pending) if found else None),
                 (
                     "clock bound",

@@ -10,6 +10,7 @@ from muniment.cli.command import command
 from muniment.cli.options import RUN, SPEAKS_FOR, WHERE
 from muniment.cli.remote import read_key
 from muniment.errors import InvalidInput
+from muniment.extras import require
 from muniment.model.context import RunContext
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def mcp(call: Call) -> None:
     """
     import anyio
 
+    require("mcp", "muniment mcp")
     run = call.run()
     if call.is_remote() and not call.is_agent():
         raise InvalidInput("must be the key of an agent for MCP: muniment key create", field="key")

@@ -10,6 +10,7 @@ from muniment.cli.inputs import parse_since, parse_time
 from muniment.cli.options import ASKER, flag
 from muniment.cli.output import Screen, draw_figures
 from muniment.errors import InvalidInput
+from muniment.extras import require
 
 app = typer.Typer()
 
@@ -29,6 +30,8 @@ def metrics(
     """
     if prometheus and call.as_json:
         raise InvalidInput("give --prometheus or --json, not both", field="prometheus")
+    if prometheus:
+        require("server", "--prometheus")
     end = parse_time(until, "until")
     start = parse_since(since, end)
     with call.open() as fabric, call.progress("counting"):

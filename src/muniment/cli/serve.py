@@ -19,6 +19,7 @@ from muniment.cli.call import Call
 from muniment.cli.command import command
 from muniment.cli.options import PACK, PLACE, flag
 from muniment.cli.output import OutputClosed, OutputFailed, Screen
+from muniment.extras import require
 
 if TYPE_CHECKING:
     from muniment.http.place import Place
@@ -84,6 +85,7 @@ def serve(
     second signal ends it at once. With several processes, SIGHUP replaces them one by one, and one that dies is
     replaced. With --json its address is written as one line once it answers.
     """
+    require("server", "muniment serve")
     from muniment.http import logs
     from muniment.http.place import Place, listen
     from muniment.http.process import ServerProcess

@@ -338,12 +338,13 @@ CROSS JOIN LATERAL (
 
 -- name: leads
 -- No open proposal that is due earlier, or came earlier, says the same and passes the same filters: the first stands for the
--- item (REV-11).
+-- item (REV-11). OFFSET 0 keeps the order of the joins: before a table was analysed, all of it looks as cheap to read as one row.
 NOT EXISTS (
-  SELECT FROM candidates own
-  JOIN candidates same ON same.tenant_id = :tenant_id AND same.fingerprint = own.fingerprint
-  JOIN proposals q ON q.tenant_id = :tenant_id AND q.candidate_id = same.candidate_id
-  WHERE own.tenant_id = :tenant_id AND own.candidate_id = alias.candidate_id AND alias.action = 'promote'
+  SELECT FROM (SELECT o.fingerprint FROM candidates o WHERE o.tenant_id = :tenant_id AND o.candidate_id = alias.candidate_id OFFSET 0) own
+  CROSS JOIN LATERAL (
+    SELECT o.candidate_id FROM candidates o WHERE o.tenant_id = :tenant_id AND o.fingerprint = own.fingerprint OFFSET 0) same
+  CROSS JOIN LATERAL (SELECT * FROM proposals o WHERE o.tenant_id = :tenant_id AND o.candidate_id = same.candidate_id OFFSET 0) q
+  WHERE alias.action = 'promote'
     AND (q.due_at, q.seq, q.proposal_id) < (alias.due_at, alias.seq, alias.proposal_id) AND {same_item q} AND {filtered q} AND {narrowed q})
 
 -- name: filtered

@@ -2,6 +2,9 @@
 
 A new database runs the files of `schema`, which say what the tables are now, and counts as migrated. A database that is
 there gets the `migrations` it lacks, once each in order; both ways lead to the same tables, which a test compares.
+
+A migration that older programs can work with says so (`-- oldest program: 45`: those whose last migration is 45 or
+later); any other needs a program that has it. So programs can be upgraded one by one after the database.
 """
 
 import re
@@ -32,6 +35,7 @@ _LOCK = 0x6D756E69
 _FILE = re.compile(r"^(\d{4})_(\w+)\.sql$")
 # A migration that makes what a file of the schema makes has this line instead of the same text.
 _INCLUDE = re.compile(r"^-- include (\S+)\n", re.MULTILINE)
+_OLDEST = re.compile(r"^-- oldest program: (\d+)$", re.MULTILINE)
 # The version of a database of release 0.1.0. The steps up to it are not in this program: a database has all or none.
 FIRST_RELEASE = 20
 # What `migrate` and `status` call the step that makes a new database.
@@ -54,6 +58,12 @@ class Migration:
         """A digest of the file, so that a changed file is noticed."""
         return sha256(self.sql.encode()).hexdigest()
 
+    @property
+    def oldest(self) -> int:
+        """The last migration of the oldest program that works with the schema after this step."""
+        found = _OLDEST.search(self.sql)
+        return int(found[1]) if found is not None else self.version
+
 
 @dataclass(frozen=True)
 class SchemaStatus:
@@ -61,6 +71,7 @@ class SchemaStatus:
 
     current: int
     latest: int
+    oldest: int
     pending: tuple[str, ...]
     server: str
     changed: tuple[str, ...] = ()
@@ -68,8 +79,8 @@ class SchemaStatus:
 
     @property
     def ready(self) -> bool:
-        """Whether this program can work with the database."""
-        return self.current == self.latest and not self.pending
+        """Whether this program can work with the database, which may be ahead of it."""
+        return self.oldest <= self.latest <= self.current and not self.pending
 
 
 @cache
@@ -109,11 +120,12 @@ async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str,
         await connection.execute("CREATE SCHEMA IF NOT EXISTS muniment")
         await connection.execute(
             "CREATE TABLE IF NOT EXISTS muniment.schema_migrations (version int PRIMARY KEY, name text NOT NULL,"
-            " digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+            " digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now(), oldest int)"
         )
         applied = await _applied(connection)
-        _refuse_newer(max(applied, default=0))
+        _refuse_newer(max(applied, default=0), await _oldest(connection))
         _refuse_unreleased(applied)
+        await connection.execute("ALTER TABLE muniment.schema_migrations ADD COLUMN IF NOT EXISTS oldest int")
         logins_are_new = not await _logins_exist(connection)
         done = list(_pending(applied))
         if applied:
@@ -145,9 +157,9 @@ async def status(address: Address) -> SchemaStatus:
     """The state of the schema, read as its owner."""
     async with _explained(), await _connect(address) as connection:
         try:
-            applied = await _applied(connection)
+            applied, oldest = await _applied(connection), await _oldest(connection)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-            applied = {}
+            applied, oldest = {}, 0
         row = await (await connection.execute("SELECT current_setting('server_version')")).fetchone()
         clock_bound = await read_bound(connection)
         gates = await _gates(connection)
@@ -155,6 +167,7 @@ async def status(address: Address) -> SchemaStatus:
     return SchemaStatus(
         current=max(applied, default=0),
         latest=migrations()[-1].version,
+        oldest=oldest,
         pending=(*steps, GATES_STEP) if gates is not None and gates != gate_names() else steps,
         server=str(row[0]) if row else "",
         changed=tuple(m.name for m in migrations() if applied.get(m.version, m.digest) != m.digest),
@@ -166,10 +179,10 @@ async def require_ready(address: Address) -> None:
     """Raise `SchemaMissing` or `SchemaNewer` unless the logins of the tasks find the schema of this program."""
     try:
         async with await AsyncConnection.connect(address.direct().for_task("recall"), autocommit=True) as connection:
-            applied = await _applied(connection)
+            applied, oldest = await _applied(connection), await _oldest(connection)
             gates = await _gates(connection)
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege):
-        applied, gates = {}, None
+        applied, oldest, gates = {}, 0, None
     except psycopg.OperationalError as error:
         # A failed login has no SQLSTATE. If the owner can connect, the logins are missing or not ours.
         await (await _connect(address)).close()
@@ -180,17 +193,18 @@ async def require_ready(address: Address) -> None:
             "the logins of this database are not set up, or not for this master key; run: muniment db migrate"
         ) from error
     current = max(applied, default=0)
-    _refuse_newer(current)
+    _refuse_newer(current, oldest)
     _refuse_more_gates(gates)
     if current < migrations()[-1].version or (gates is not None and gates != gate_names()):
         raise SchemaMissing("the database is not migrated to this version; run: muniment db migrate")
 
 
-def _refuse_newer(current: int) -> None:
-    if current > migrations()[-1].version:
+def _refuse_newer(current: int, oldest: int) -> None:
+    """Raise `SchemaNewer` if the database is ahead of this program, and needs a later one."""
+    if oldest > migrations()[-1].version:
         raise SchemaNewer(
-            f"the database is at schema {current}, this program knows {migrations()[-1].version}: "
-            "upgrade muniment, or open another database"
+            f"the database is at schema {current} and needs a program that knows {oldest}, this one knows "
+            f"{migrations()[-1].version}: upgrade muniment, or open another database"
         )
 
 
@@ -295,15 +309,27 @@ async def _applied(connection: AsyncConnection) -> dict[int, str]:
     return {int(version): str(digest) for version, digest in await cursor.fetchall()}
 
 
+async def _oldest(connection: AsyncConnection) -> int:
+    """The last migration of the oldest program that the schema works with."""
+    try:
+        row = await (
+            await connection.execute("SELECT max(coalesce(oldest, version)) FROM muniment.schema_migrations")
+        ).fetchone()
+    except psycopg.errors.UndefinedColumn:
+        # Made before migrations said so: it needs a program that has all of them.
+        row = await (await connection.execute("SELECT max(version) FROM muniment.schema_migrations")).fetchone()
+    return int(row[0] or 0) if row is not None else 0
+
+
 async def _create(connection: AsyncConnection) -> None:
     """Make the tables of a new database, and record the migrations that it does not need."""
     texts = _schema_files()
     digest = sha256("".join(texts).encode()).hexdigest()
     async with connection.transaction():
         for version in range(1, FIRST_RELEASE + 1):
-            await _record(connection, version, SCHEMA_STEP, digest)
+            await _record(connection, version, SCHEMA_STEP, digest, version)
         for step in migrations():
-            await _record(connection, step.version, step.name, step.digest)
+            await _record(connection, step.version, step.name, step.digest, step.oldest)
         for text in texts:
             await _run(connection, text)
 
@@ -311,7 +337,7 @@ async def _create(connection: AsyncConnection) -> None:
 async def _apply(connection: AsyncConnection, step: Migration) -> None:
     async with connection.transaction():
         await _run(connection, step.sql)
-        await _record(connection, step.version, step.name, step.digest)
+        await _record(connection, step.version, step.name, step.digest, step.oldest)
 
 
 async def _run(connection: AsyncConnection, text: str) -> None:
@@ -319,9 +345,9 @@ async def _run(connection: AsyncConnection, text: str) -> None:
     await connection.execute(cast("LiteralString", text))
 
 
-async def _record(connection: AsyncConnection, version: int, name: str, digest: str) -> None:
-    statement = "INSERT INTO muniment.schema_migrations (version, name, digest) VALUES (%s, %s, %s)"
-    await connection.execute(statement, [version, name, digest])
+async def _record(connection: AsyncConnection, version: int, name: str, digest: str, oldest: int) -> None:
+    statement = "INSERT INTO muniment.schema_migrations (version, name, digest, oldest) VALUES (%s, %s, %s, %s)"
+    await connection.execute(statement, [version, name, digest, oldest])
 
 
 async def _set_passwords(connection: AsyncConnection, address: Address) -> None:

@@ -49,6 +49,8 @@ _TUNING = (
     "shared_buffers=128MB",
     "max_connections=200",
     "jit=off",
+    # New tables get statistics within seconds; without them the plans of joins are bad.
+    "autovacuum_naptime=5s",
     "wal_level=minimal",
     "max_wal_senders=0",
     "max_logical_replication_workers=0",

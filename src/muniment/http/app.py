@@ -1,6 +1,7 @@
 """The app: the routes, the middleware around them, and what they share."""
 
-from typing import Any
+import logging
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.routing import Route
@@ -8,6 +9,7 @@ from starlette.routing import Route
 from muniment import __version__
 from muniment.console.app import add_console
 from muniment.errors import StorageUnavailable
+from muniment.extras import is_installed
 from muniment.fabric import AsyncFabric
 from muniment.http import openapi as documentation
 from muniment.http import problems
@@ -20,8 +22,12 @@ from muniment.http.routes import declared, special
 from muniment.http.routes.router import PROBLEM_RESPONSES
 from muniment.http.server_metrics import CONTENT_TYPE, ServerMetrics
 from muniment.http.settings import ServerSettings
-from muniment.mcp import over_http
 from muniment.model.fields import Artifact
+
+if TYPE_CHECKING:
+    from muniment.mcp.over_http import McpOverHttp
+
+log = logging.getLogger("muniment.http")
 
 PARTS = (special, declared)
 
@@ -48,7 +54,7 @@ def create_app(
     settings = settings or ServerSettings()
     metrics = metrics or ServerMetrics()
     metrics.follow_index(fabric.opened.context.scopes)
-    assistants = over_http.McpOverHttp(fabric, run_of=run_of, body_limit=settings.body_limit)
+    assistants = _assistants(fabric, settings)
     app = _App(
         title="Muniment",
         version=__version__,
@@ -58,7 +64,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=assistants.running,
+        lifespan=assistants.running if assistants is not None else None,
     )
     tokens = TokenVerifier(settings.oidc, fabric.access.now) if settings.oidc is not None else None
     credentials = Credentials(fabric, tokens, processes=settings.processes)
@@ -68,10 +74,23 @@ def create_app(
     app.router.routes += [route for part in PARTS for route in part.router.routes]
     app.include_router(_operations(metrics))
     app.include_router(documentation.router)
-    app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
+    if assistants is not None:
+        from muniment.mcp.over_http import METHODS, PATH
+
+        app.router.routes.append(Route(PATH, assistants, methods=METHODS, include_in_schema=False))
     add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)
     app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics, streams=streams)
     return app
+
+
+def _assistants(fabric: AsyncFabric, settings: ServerSettings) -> "McpOverHttp | None":
+    """Return what answers at `/mcp`; None without the packages of `muniment[mcp]`."""
+    if not is_installed("mcp"):
+        log.info("/mcp is not served: pip install 'muniment[mcp]'")
+        return None
+    from muniment.mcp.over_http import McpOverHttp
+
+    return McpOverHttp(fabric, run_of=run_of, body_limit=settings.body_limit)
 
 
 def _operations(server_metrics: ServerMetrics) -> APIRouter:

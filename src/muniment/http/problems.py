@@ -37,11 +37,13 @@ _CODES = {
     500: "archive_broken seal_broken internal",
     502: "extractor_failed",
     503: "clock_ahead embedder_unavailable readers_unavailable storage_unavailable schema_missing schema_newer "
-    "key_unavailable purge_incomplete",
+    "key_unavailable package_missing purge_incomplete",
 }
 STATUS: dict[str, int] = {code: status for status, codes in _CODES.items() for code in codes.split()}
 # Errors in the configuration of the server: callers get only the code.
-_SETUP_ERRORS = frozenset({"schema_missing", "schema_newer", "key_unavailable", "archive_broken", "purge_incomplete"})
+_SETUP_ERRORS = frozenset(
+    {"schema_missing", "schema_newer", "key_unavailable", "archive_broken", "package_missing", "purge_incomplete"}
+)
 _TITLES = {code: code.replace("_", " ").capitalize() for code in STATUS}
 # Seconds after which an unavailable server is worth another try.
 _RETRY_AFTER = 1

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from muniment.extras import require
+
 # Sealed bodies, and when they expire, by memory id.
 Bodies = Mapping[str, bytes]
 Expiries = Mapping[str, datetime]
@@ -187,10 +189,12 @@ def session_store(url: str | None, *, processes: int = 1) -> SessionStore:
     """The store at that address, which connects on first use; for None in this process, if it is the only one.
 
     Several processes would each keep what another has been told to forget, so they keep nothing.
-    Raises InvalidInput (`redis_url`) for an invalid address, without repeating it, as it may hold a password.
+    Raises InvalidInput (`redis_url`) for an invalid address, without repeating it, as it may hold a password, and
+    `PackageMissing` without the client of Redis.
     """
     if url is None:
         return InProcess() if processes == 1 else NoStore()
+    require("redis", "a session store in Redis")
     # takes a tenth of a second to import
     from muniment.sessions.redis_store import RedisStore
 
