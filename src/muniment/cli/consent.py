@@ -97,7 +97,9 @@ def import_documents(
             outcomes |= dict(zip(some, fabric.consent.grant_many(officer, given, each=each), strict=True))
             steps.update(counted(first + len(some), "document"), first + len(some))
     listed = [(one.place, outcomes.get(place, ConsentOutcome())) for place, one in enumerate(found)]
-    call.show([{"place": place, **one.model_dump()} for place, one in listed], lambda screen, _: _draw_all(screen, listed))
+    call.show(
+        [{"place": place, **one.model_dump()} for place, one in listed], lambda screen, _: _draw_all(screen, listed)
+    )
     failed = [one for _, one in listed if one.error is not None]
     if failed:
         write_error(

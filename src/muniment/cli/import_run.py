@@ -35,7 +35,11 @@ _WORDS = {
     "unread": "captured, not consolidated yet",
     "invalid": "have an error",
 }
-_LATER = {"promoted": "would be promoted by policy", "waiting": "would wait for a person", "refused": "would be refused"}
+_LATER = {
+    "promoted": "would be promoted by policy",
+    "waiting": "would wait for a person",
+    "refused": "would be refused",
+}
 
 
 @dataclass
@@ -65,7 +69,9 @@ class Import:
         """Read all items, then show what would become of them, or import them."""
         importer = self.call.principal("admin")
         if self.run and not self.no_consolidate and not self.call.may_work():
-            lacks = "lacks the role admin, so it cannot consolidate: --no-consolidate leaves that to the server's worker"
+            lacks = (
+                "lacks the role admin, so it cannot consolidate: --no-consolidate leaves that to the server's worker"
+            )
             raise InvalidInput(lacks, field="key")
         self._read(found)
         if not self.items:

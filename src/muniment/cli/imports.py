@@ -35,11 +35,11 @@ User = Annotated[str | None, flag("--user ID", "The end user of items that name 
 Users = Annotated[
     Path | None, flag("--users FILE", "Users by other names here: lines of CSV, their name and the name here.")
 ]
-TenantWide = Annotated[
-    bool, flag("--tenant-wide", "Items without a user are for every run of the tenant.")
-]
+TenantWide = Annotated[bool, flag("--tenant-wide", "Items without a user are for every run of the tenant.")]
 Intent = Annotated[str | None, flag("--intent NAME", "The intent of all items, such as support.*.")]
-Evidence = Annotated[list[str] | None, flag("--evidence REF", "A reference to evidence for all items; can be repeated.")]
+Evidence = Annotated[
+    list[str] | None, flag("--evidence REF", "A reference to evidence for all items; can be repeated.")
+]
 Qualifier = Annotated[
     list[str] | None, flag("--qualifier NAME=VALUE", "A qualifier of all items, such as region=de; can be repeated.")
 ]
@@ -94,7 +94,9 @@ def import_mem0(
         ),
     ],
     collection: Annotated[str, flag("--collection NAME", "The collection or table of its store.")] = "mem0",
-    history: Annotated[Path | None, flag("--history FILE", "Its SQLite history, for authors and earlier texts.")] = None,
+    history: Annotated[
+        Path | None, flag("--history FILE", "Its SQLite history, for authors and earlier texts.")
+    ] = None,
     run: Run = False,
     skip_invalid: SkipInvalid = False,
     no_consolidate: NoConsolidate = False,
@@ -171,7 +173,9 @@ def _import_graph(file: Path, groups_are_users: bool, scope: Scope, work: Import
 @command(imports, "graphiti", options=ASKER)
 def import_graphiti(
     call: Call,
-    file: Annotated[Path, argument("FILE", f"{_SOURCE}: its edges as their models dump them, with episodes if wanted.")],
+    file: Annotated[
+        Path, argument("FILE", f"{_SOURCE}: its edges as their models dump them, with episodes if wanted.")
+    ],
     groups: Annotated[
         bool, flag("--groups-are-users/--groups-are-no-users", "Whether a group of the graph is a user.")
     ] = True,

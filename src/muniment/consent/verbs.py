@@ -120,7 +120,9 @@ async def _record_found(
 ) -> dict[int, ConsentOutcome]:
     """Record checked documents and return the outcome of each by its place."""
     async with context.read_only(officer.tenant_id) as tx:
-        before = {one.consent_id for one in await consent.some(tx, context.vault, [d.consent_id for d in found.values()])}
+        before = {
+            one.consent_id for one in await consent.some(tx, context.vault, [d.consent_id for d in found.values()])
+        }
     outcomes: dict[int, ConsentOutcome] = {}
     batches = [{place: one} for place, one in found.items()] if each else [found]
     for batch in batches:

@@ -30,9 +30,7 @@ _Claimed = Annotated[str, StringConstraints(strict=True, min_length=1, max_lengt
 
 # promoted: by policy, at once. waiting: for a person. repeated: it was imported before. erased: it was imported before
 # and erased since. nothing: no fact was found in it. unread: its capture is not consolidated yet.
-ItemFate = Literal[
-    "promoted", "waiting", "refused", "duplicate", "repeated", "erased", "nothing", "unread", "invalid"
-]
+ItemFate = Literal["promoted", "waiting", "refused", "duplicate", "repeated", "erased", "nothing", "unread", "invalid"]
 
 
 class ImportItem(Circumstances):
@@ -164,7 +162,8 @@ class ImportState(Artifact):
     captures: int = 0
     unread: int = Field(default=0, description="captures that are not consolidated yet")
     counts: dict[str, int] = Field(
-        default_factory=dict[str, int], description="facts by what became of them: the status of their proposal, or refused"
+        default_factory=dict[str, int],
+        description="facts by what became of them: the status of their proposal, or refused",
     )
 
 

@@ -110,7 +110,9 @@ async def document(context: FabricContext, reader: Principal, request: ProposalI
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         found = document_of(await _read(context, tx, request.proposal_id))
     if found is None:
-        raise InvalidInput("a statement has no document: only a fact with entity and predicate has", field="proposal_id")
+        raise InvalidInput(
+            "a statement has no document: only a fact with entity and predicate has", field="proposal_id"
+        )
     return found
 
 

@@ -1,1 +1,1 @@
-"""Bringing memories in from other systems, and taking them along: imports, exports, backups of a tenant and of a home."""
+"""Bringing memories in from other systems and taking them along: imports, exports, backups of tenants and of homes."""

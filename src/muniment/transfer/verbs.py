@@ -1,4 +1,4 @@
-"""The verbs of imports and exports: bring items in from another system, decide on them, take answers and people along."""
+"""The verbs of imports: bring items in from another system, see what became of them, decide on them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, cast
@@ -85,7 +85,13 @@ class RunImport(ImportItems):
 
 
 @verb(
-    "imports.run", right="import", http="POST /imports", status=201, positional=("system", "items"), retry=True, slow=True
+    "imports.run",
+    right="import",
+    http="POST /imports",
+    status=201,
+    positional=("system", "items"),
+    retry=True,
+    slow=True,
 )
 async def run(context: FabricContext, importer: Principal, request: RunImport) -> ImportReceipt:
     """Import items from another system, all that are valid in one transaction: each becomes a capture.
@@ -224,7 +230,9 @@ async def approve(context: FabricContext, reviewer: Principal, request: ApproveI
     async with context.read_only(reviewer.tenant_id) as tx:
         which = {"import_id": request.import_id, "after": request.after or "", "count": request.limit}
         ids = [row["proposal_id"] for row in await tx.rows("transfer.open_proposals", **which)]
-    done = await approve_many(context, reviewer, ids, request.note, request.acknowledge, APPROVED_AT_ONCE) if ids else []
+    done = (
+        await approve_many(context, reviewer, ids, request.note, request.acknowledge, APPROVED_AT_ONCE) if ids else []
+    )
     verdicts = tuple(
         ImportVerdict(
             **one.model_dump(include={"proposal_id", "status", "memory_id", "error", "message"}),

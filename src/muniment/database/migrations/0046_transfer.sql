@@ -14,6 +14,10 @@ ALTER TABLE consents ADD COLUMN stated_at timestamptz;
 ALTER TABLE consents ADD COLUMN stated_auditor text COLLATE "C";
 ALTER TABLE consents ADD CONSTRAINT consents_stated CHECK (stated_at <= captured_at AND (stated_auditor IS NULL OR stated_at IS NOT NULL));
 
+ALTER TABLE candidates ALTER CONSTRAINT candidates_tenant_id_corrects_fkey DEFERRABLE;
+ALTER TABLE proposals ALTER CONSTRAINT proposals_tenant_id_audits_fkey DEFERRABLE;
+ALTER TABLE proposals ALTER CONSTRAINT proposals_tenant_id_restores_fkey DEFERRABLE;
+
 -- include schema/18_transfer.sql
 ALTER TABLE tenant_restores ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 

@@ -23,6 +23,9 @@ SELECT add_policy('tenant_restores', 'tenant_read', 'SELECT');
 SELECT add_policy('tenant_restores', 'begin', 'INSERT', login => 'owner',
   writes => 'txid = muniment.transaction_mark() AND NOT EXISTS (SELECT FROM muniment.tenant_clock c WHERE c.tenant_id = tenant_restores.tenant_id)');
 
+-- Whoever owns the tables copies a tenant, one at a time, and with it that there is one.
+SELECT add_policy('tenants', 'copied', 'SELECT', login => 'owner');
+
 -- Who may do what.
 GRANT SELECT ON tenant_restores TO muniment_auditor;
 

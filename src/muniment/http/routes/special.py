@@ -75,7 +75,9 @@ async def propose(
     """
     asker = await asking.asker(body.run)
     fields = given(body, "run")
-    return await asking.fabric.propose(asker, **(fields if isinstance(body, ProposalDocumentBody) else keyed(fields, key)))
+    return await asking.fabric.propose(
+        asker, **(fields if isinstance(body, ProposalDocumentBody) else keyed(fields, key))
+    )
 
 
 @router.post("/consents", status_code=201, tags=["consents"])

@@ -68,7 +68,9 @@ def _csv(content: str, tenant_id: str) -> Iterator[Found]:
     try:
         names = [name.strip() for name in reader.fieldnames or ()]
         if unknown := [name for name in names if name not in COLUMNS]:
-            raise InvalidInput(f"has no column {unknown[0]!r} of a consent; expected {', '.join(COLUMNS)}", field="file")
+            raise InvalidInput(
+                f"has no column {unknown[0]!r} of a consent; expected {', '.join(COLUMNS)}", field="file"
+            )
         if "consent_id" not in names or "subject_ceid" not in names:
             raise InvalidInput("expected a header with consent_id and subject_ceid", field="file")
         reader.fieldnames = names

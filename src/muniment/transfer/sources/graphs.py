@@ -1,4 +1,4 @@
-"""Graphiti and Zep: facts on edges of a graph, with the times at which they held, and the episodes they came from. Pure."""
+"""Graphiti and Zep: facts on edges of a graph, with the times at which they held, and their episodes. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -32,7 +32,9 @@ def user_of(document: Any) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def items(edges: Iterable[Any], episodes: Episodes, *, groups_are_users: bool, user: str | None = None) -> Iterator[Found]:
+def items(
+    edges: Iterable[Any], episodes: Episodes, *, groups_are_users: bool, user: str | None = None
+) -> Iterator[Found]:
     """Yield an item for each edge that states a fact; `groups_are_users` takes its group for the user."""
     for number, one in enumerate(edges, 1):
         yield Found(f"edge {number}", _item(one, episodes, groups_are_users, user))

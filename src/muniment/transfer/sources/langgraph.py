@@ -66,9 +66,7 @@ class Namespace:
         return found
 
 
-def items(
-    rows: Iterable[StoredValue], namespace: Namespace, text_field: str | None = None
-) -> Iterator[Found | None]:
+def items(rows: Iterable[StoredValue], namespace: Namespace, text_field: str | None = None) -> Iterator[Found | None]:
     """Yield an item for each value in a namespace that is read; None for one in any other."""
     for row in rows:
         scope = namespace.match(row.prefix)

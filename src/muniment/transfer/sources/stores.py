@@ -112,7 +112,17 @@ def _of_qdrant_folder(folder: Path, collection: str) -> Iterator[dict[str, Any]]
 
 def mem0_history(file: Path) -> dict[str, list[dict[str, Any]]]:
     """Read mem0's SQLite history: the events of each memory, the oldest first."""
-    names: tuple[str, ...] = ("memory_id", "old_memory", "new_memory", "event", "created_at", "updated_at", "is_deleted", "actor_id", "role")
+    names: tuple[str, ...] = (
+        "memory_id",
+        "old_memory",
+        "new_memory",
+        "event",
+        "created_at",
+        "updated_at",
+        "is_deleted",
+        "actor_id",
+        "role",
+    )
     told: dict[str, list[dict[str, Any]]] = {}
     for row in _sqlite(file, f"SELECT {', '.join(names)} FROM history ORDER BY updated_at, created_at, rowid"):  # noqa: S608  names of ours
         event: dict[str, Any] = dict(zip(names, row, strict=True))
@@ -171,8 +181,10 @@ def _unpickled(packed: Any) -> _Point:
 
 def langgraph_values(address: str) -> Iterator[StoredValue]:
     """Yield the rows of LangGraph's table `store`, by namespace and key."""
-    columns = "prefix, key, value, created_at, updated_at, to_jsonb(s) ->> 'expires_at'"
-    statement = sql.SQL(f"SELECT {columns} FROM store s ORDER BY prefix, key")  # pyright: ignore[reportArgumentType]
+    statement = sql.SQL(
+        "SELECT prefix, key, value, created_at, updated_at, to_jsonb(s) ->> 'expires_at' FROM store s"
+        " ORDER BY prefix, key"
+    )
     for row in _rows(address, statement, "has no table store of LangGraph's"):
         yield StoredValue(*row)
 
