@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
+    from muniment.model.exports import Export
     from muniment.model.fields import Tier, WriteClass
     from muniment.model.imports import ImportPreview, ImportReceipt, ImportState, ImportVerdicts, ItemOutcome
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
@@ -1250,6 +1251,23 @@ class Verbs(BlockingLifecycle):
         privacy officer removes a memory with `retract(..., reason="erased")`.
         """
         return self._wait(self._fabric.search_texts, asker, name, erasure_id=erasure_id, after=after, limit=limit)
+
+    def export(
+        self,
+        asker: Asker,
+        *,
+        subject: str | None = None,
+        user_id: str | None = None,
+        run: RunContext | None = None,
+        query: str | None = None,
+    ) -> Export:
+        """Export in the clear: everything that is held about one subject (an access request), or one answer to a run.
+
+        A subject's export holds what the person themselves would see, and no text that is sealed under anybody else's
+        key. An answer is a recall of that run, recorded like any other. Each export is an event. A whole tenant is
+        exported only as a sealed backup, by whoever owns the database: `muniment export tenant`.
+        """
+        return self._wait(self._fabric.export, asker, subject=subject, user_id=user_id, run=run, query=query)
 
     def seal(self, tenant_id: str) -> int:
         """Seal the tenant's events in the audit chain; returns how many there were.

@@ -81,6 +81,7 @@ Govern
     me              me              What is held about an end user, and what they may do about it.
     codes           me              One-time codes by which a person acts through an agent.
     pack            pack            Packs: the policies that decide what is remembered, and for whom.
+    export          export          Take data along: a subject's, an answer, or a tenant as a sealed backup.
     verify          audit           Verify that the event log, and the rows it covers, are unchanged.
     webhook         webhook         Webhooks: list, add, remove, resume, replay.
 Run it
@@ -89,6 +90,8 @@ Run it
     work            worker          The backlog: what waits, what was parked, and the jobs.
     mcp             mcp             Speak MCP over stdin and stdout, for one run of an agent.
     seal            audit           Seal the tenant's events in the audit chain.
+    backup          backup          Write a backup of the embedded database, while it runs.
+    restore         backup          Restore an embedded database from its backup, or one tenant from its sealed backup.
     db              db              The database: its address, its schema, its server.
     key             key             Master keys and API keys.
 """

@@ -96,6 +96,12 @@ pack show: muniment pack show acme@1.2.0
 pack compare: muniment pack compare acme@1.2.0 acme.pack.yaml
 pack backtest: muniment pack backtest acme.pack.yaml --since 30d
 pack backfill: muniment pack backfill acme@2.0.0 --dry-run
+export subject: muniment export subject customer:cust_8861 --json
+export answer: muniment export answer 'which channel' --user cust_8861 --json
+export key: muniment export key receiver.key
+export tenant: muniment export tenant acme.backup --tenant tenant_acme_prod --to muniment-public-...
+backup: muniment backup home.tar --home .muniment
+restore: muniment restore home.tar --home .muniment-2 --master-key master.key
 verify: muniment verify --head /mnt/elsewhere/head.json --export-head /mnt/elsewhere/head.json
 seal: muniment seal --tenant tenant_acme_prod
 webhook add: muniment webhook add https://example.com/memory --type memory.promoted

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
+    from muniment.model.exports import Export
     from muniment.model.fields import Tier, WriteClass
     from muniment.model.imports import ImportPreview, ImportReceipt, ImportState, ImportVerdicts, ItemOutcome
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
@@ -151,6 +152,7 @@ _ADOPTION: Result[Adoption] = Result("muniment.model.metrics.Adoption")
 _ERASURE: Result[Erasure] = Result("muniment.model.erasure.Erasure")
 _FACT_ERASURE: Result[FactErasure] = Result("muniment.model.erasure.FactErasure")
 _NAME_SEARCH: Result[NameSearch] = Result("muniment.model.erasure.NameSearch")
+_EXPORT: Result[Export] = Result("muniment.model.exports.Export")
 _SEALED: Result[Sealed] = Result("muniment.model.chain.Sealed")
 _HEAD: Result[Head] = Result("muniment.model.chain.Head")
 _VERIFICATION: Result[Verification] = Result("muniment.model.chain.Verification")
@@ -1408,6 +1410,30 @@ class AsyncClient(ClientLifecycle):
             "/v1/erasures/search",
             _NAME_SEARCH,
             {"name": name, "erasure_id": erasure_id, "after": after, "limit": limit},
+            slow=True,
+        )
+
+    async def export(
+        self,
+        asker: Asker,
+        *,
+        subject: str | None = None,
+        user_id: str | None = None,
+        run: RunContext | None = None,
+        query: str | None = None,
+    ) -> Export:
+        """Export in the clear: everything that is held about one subject (an access request), or one answer to a run.
+
+        A subject's export holds what the person themselves would see, and no text that is sealed under anybody else's
+        key. An answer is a recall of that run, recorded like any other. Each export is an event. A whole tenant is
+        exported only as a sealed backup, by whoever owns the database: `muniment export tenant`.
+        """
+        return await self._send(
+            asker,
+            "/v1/exports",
+            _EXPORT,
+            {"subject": subject, "user_id": user_id, "query": query},
+            about=run,
             slow=True,
         )
 

@@ -33,6 +33,7 @@ from muniment.model.subject import (
     MyRefusal,
 )
 from muniment.subject import acts, consent_requests
+from muniment.subject import export as exporting
 from muniment.subject.person import person_of, reading
 from muniment.subject.rules import OWN_CLASSES, purpose_for
 from muniment.subject.store import MOST
@@ -410,37 +411,7 @@ async def export(context: FabricContext, me: Principal) -> MyExport:
     """
     person = await person_of(context, me, None)
     async with reading(context, person) as own:
-        memories = await _all(own.memories, "memory_id")
-        said = await _all(own.captures, "capture_id")
-        recalled = await _all(own.recalls, "recall_id")
-        whole = MyExport(
-            tenant_id=me.tenant_id,
-            user_id=person.user_id,
-            exported_at=own.tx.now,
-            memories=tuple(memories),
-            proposals=tuple(await own.proposals()),
-            captures=tuple(said),
-            consents=tuple(await own.consents()),
-            consent_requests=tuple(await own.consent_requests(closed=True)),
-            recalls=tuple(recalled),
-            erasure_requests=tuple(await own.erasure_requests()),
-        )
-    counts = {"memories": len(memories), "captures": len(said), "consents": len(whole.consents)}
+        whole = await exporting.everything(own, me.tenant_id)
     # INVARIANT: nothing is handed out before the event is committed.
-    async with context.transaction(me.tenant_id, "writer") as tx:
-        tx.change_nothing_visible()
-        if await context.vault.tenant(tx) is not None:
-            tx.emit("memory.exported", me.id, user_id=person.user_id, **counts)
+    await exporting.record(context, me.tenant_id, me.id, user_id=person.user_id, **exporting.counts(whole))
     return whole
-
-
-async def _all(page: Any, key: str) -> list[Any]:
-    """Read all pages of a list."""
-    found: list[Any] = []
-    last: str | None = None
-    while True:
-        some = await page(MOST, last)
-        found += some
-        if len(some) < MOST:
-            return found
-        last = getattr(some[-1], key)

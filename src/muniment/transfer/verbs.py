@@ -1,16 +1,20 @@
-"""The verbs of imports: bring items in from another system, see what became of them, decide on them."""
+"""The verbs of imports and exports: bring items in from another system, decide on them, take along what is held."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast
 
-from pydantic import Field, Strict
+from pydantic import Field, Strict, model_validator
 
+from muniment.access.roles import Right
 from muniment.capture import store as captures
 from muniment.context import FabricContext
+from muniment.erasure.rules import concerned
 from muniment.errors import InvalidInput, NotFound
 from muniment.loops import give_way
-from muniment.model.context import Principal
-from muniment.model.fields import Name, Note, OpenName, build
+from muniment.model.context import Asker, Principal
+from muniment.model.erasure import ErasureInput
+from muniment.model.exports import Export
+from muniment.model.fields import Ceid, Name, Note, OpenName, Query, build, field_error
 from muniment.model.ids import make_id
 from muniment.model.imports import (
     ImportItem,
@@ -22,10 +26,13 @@ from muniment.model.imports import (
     ItemOutcome,
     SystemName,
 )
-from muniment.model.inputs import Passed, VerbInput, Whole, check_whole_number
+from muniment.model.inputs import OtherRun, Passed, RecallInput, VerbInput, Whole, check_whole_number
 from muniment.model.proposal import APPROVED_AT_ONCE
 from muniment.pack import Pack
+from muniment.recall import recall as recalling
 from muniment.review.approve_many import approve_many
+from muniment.subject.export import counts, everything, record
+from muniment.subject.store import PersonReader
 from muniment.transfer import store
 from muniment.transfer.preview import preview as preview_items
 from muniment.transfer.rules import capture_of_item
@@ -242,3 +249,63 @@ async def approve(context: FabricContext, reviewer: Principal, request: ApproveI
     )
     after = ids[-1] if len(ids) == request.limit else None
     return ImportVerdicts(import_id=request.import_id, verdicts=verdicts, after=after)
+
+
+# ---- exports in the clear ----
+
+
+class ExportInput(VerbInput):
+    """What to export: a subject or an end user, or what a run is told."""
+
+    subject: Ceid | None = Field(None, description="the subject whose data is exported")
+    user_id: Name | None = Field(None, description="the end user whose data is exported, or who the subject is")
+    run: OtherRun | None = Field(None, description="instead: the run whose answer is exported")
+    query: Query | None = Field(None, description="what the run asks; by default the most important comes first")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        about = self.subject is not None or self.user_id is not None
+        if about == (self.run is not None):
+            raise field_error("subject", "give a subject or a user_id, or a run whose answer is exported")
+        if about and self.query is not None:
+            raise field_error("query", "goes with a run")
+        return self
+
+
+def _right(_: Asker, request: Any) -> Right:
+    return "export_answer" if request.run is not None else "export_subject"
+
+
+@verb(
+    "export",
+    right="export_subject",
+    other_right="export_answer",
+    right_for=_right,
+    http="POST /exports",
+    effect="read",
+    slow=True,
+)
+async def export(context: FabricContext, exporter: Principal, request: ExportInput) -> Export:
+    """Export in the clear: everything that is held about one subject (an access request), or one answer to a run.
+
+    A subject's export holds what the person themselves would see, and no text that is sealed under anybody else's key.
+    An answer is a recall of that run, recorded like any other. Each export is an event. A whole tenant is exported only
+    as a sealed backup, by whoever owns the database: `muniment export tenant`.
+    """
+    if request.run is not None:
+        if request.run.tenant_id != exporter.tenant_id:
+            raise NotFound("no such run", field="run")
+        answer = await recalling.recall(context, request.run, build(RecallInput, {"query": request.query}))
+        what = {"kind": "answer", "recall_id": answer.recall_id, "records": len(answer.records)}
+        await record(context, exporter.tenant_id, exporter.id, **what)
+        return Export(answer=answer)
+    pack = await context.pack_for(exporter)
+    person = concerned(ErasureInput(subject=request.subject, user_id=request.user_id), pack)
+    names = tuple(person.holders)
+    async with context.as_person(exporter.tenant_id, names) as tx:
+        own = PersonReader(tx, context.vault, pack, person.user_id or "", names)
+        whole = await everything(own, exporter.tenant_id, person.subject)
+    whom = {"subject": person.subject, "user_id": person.user_id}
+    # INVARIANT: nothing is handed out before the event is committed.
+    await record(context, exporter.tenant_id, exporter.id, kind="subject", **whom, **counts(whole))
+    return Export(subject=whole)
