@@ -21,7 +21,7 @@ from muniment.database.postmaster import client_program
 from muniment.errors import BackupBroken
 
 # No samples of columns: they would hold content in the open.
-_DUMP = ("--format=custom", "--compress=zstd:1", "--no-statistics")
+_DUMP = ("--format=custom", "--compress=gzip:1", "--no-statistics")
 _LOAD = ("--exit-on-error", "--no-password")
 
 
