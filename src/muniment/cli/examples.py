@@ -19,6 +19,7 @@ import graphiti: muniment import graphiti edges.json -c INTERNAL
 import zep: muniment import zep facts.json --user cust_8861 -c INTERNAL
 import letta: muniment import letta agent.af --user cust_8861 -c INTERNAL
 import jsonl: muniment import jsonl history.jsonl -c INTERNAL --run --as ada
+import lines: muniment import lines history.jsonl -c INTERNAL --as loader --kind system --role agent
 import show: muniment import show imp_01a1de60
 import approve: muniment import approve imp_01a1de60 --note 'looked through the list' --as boris
 queue list: muniment queue --class correction --limit 20

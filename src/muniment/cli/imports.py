@@ -11,6 +11,7 @@ from muniment.cli.call import Call
 from muniment.cli.command import command, group
 from muniment.cli.import_run import Import, draw_state
 from muniment.cli.inputs import open_input, parse_pairs, read_json_lines
+from muniment.cli.lines import OPTIONS, import_lines
 from muniment.cli.options import ASKER, CIRCUMSTANCES, Label, Note, argument, flag
 from muniment.cli.output import Screen, counted, joined
 from muniment.cli.plain import plain
@@ -273,6 +274,7 @@ def import_jsonl(
     Import(call, system, run, skip_invalid, no_consolidate, import_id).carry_out(found)
 
 
+command(imports, "lines", options=OPTIONS)(import_lines)
 plain(imports, "show", draw=draw_state)
 
 
