@@ -356,7 +356,9 @@ class ProvenSource(Section):
     """
 
     vouched: VouchedSource | None = setting(
-        None, "What a credential must vouch for: user, the words of the run's own end user; or a tool, as tool:NAME."
+        None,
+        "What a credential must vouch for: user, the words of the run's own end user; a tool, as tool:NAME; "
+        "or what was imported from a system, as import:NAME.",
     )
     credential: ToolName | None = setting(None, "Instead: the id of the principal who captures.")
     extractors: UniqueSome[ExtractorVersion] = Field(
