@@ -237,6 +237,7 @@ GROUPS = (
     "Work",
     "Keys",
     "Me",
+    "Imports",
     "ErasureRequests",
     "Codes",
 )

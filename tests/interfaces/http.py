@@ -203,6 +203,13 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/queue/{proposal_id}/override"): {"priority": 0.9},
     ("POST", "/contradictions/{contradiction_id}/resolve"): {"way": "supersede"},
     ("POST", "/consents"): {"subject": SUBJECT, **CONSENT},
+    ("POST", "/consents/documents"): {
+        "documents": [{"consent_id": "cns_2026_05_04_a01", "subject_ceid": SUBJECT, "purpose": "support"}], "each": True,
+    },
+    ("POST", "/imports"): {"system": "mem0", "items": [{"id": "m1", "text": "It rains.", "user_id": "cust_1"}]},
+    ("POST", "/imports/preview"): {"system": "mem0", "items": [{"id": "m1", "text": "It rains.", "user_id": "cust_1"}]},
+    ("POST", "/imports/outcomes"): {"capture_ids": ["{capture_id}"]},
+    ("POST", "/exports"): {"subject": SUBJECT},
     ("POST", "/erasures"): {"subject": "customer:nobody"},
     ("POST", "/codes"): {"user_id": "cust_1", "act": "confirm", "target": "mwp_1"},
     ("POST", "/me/consents"): {"data_classifications_allowed": ["PII"]},

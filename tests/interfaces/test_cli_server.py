@@ -274,7 +274,8 @@ def test_every_verb_asks_a_server_or_says_that_it_does_not() -> None:
         if all(one.hidden for one in command.params if one.name == "server")
     }
     assert {one for one in asking_none if one.split()[0] not in ("db", "eval", "key")} == {
-        *("demo", "worker", "serve", "profiles", "pack schema", "pack validate")
+        *("demo", "worker", "serve", "profiles", "pack schema", "pack validate"),
+        *("backup", "restore", "export key", "export tenant"),
     }
     for command in ("worker", "db status", "key list", "demo", "pack schema", "key new"):
         ran = run(*command.split(), "--server", NOWHERE, "--json")

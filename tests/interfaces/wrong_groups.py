@@ -36,6 +36,15 @@ PROPOSAL: dict[str, list[Any]] = {"proposal_id": [*IDS, "{their_proposal}", "mwp
 CONTRADICTION: dict[str, list[Any]] = {"contradiction_id": [*IDS, "{their_contradiction}", "ctr_0"]}
 WEBHOOK = {"webhook_id": [*IDS, "{their_webhook}", "whk_0"]}
 API_KEY = {"key_id": [*IDS, "{their_key}", "key_0"]}
+CONSENT_DOCUMENT: dict[str, Any] = {
+    "consent_id": "cns_wrong",
+    "subject_ceid": SUBJECT,
+    "tenant_id": "{tenant}",
+    "purpose": "support",
+    "scope": {"predicates_allowed": ["*"], "data_classifications_allowed": ["PII"]},
+    "basis": "opt_in",
+    "captured_at": "2026-01-01T00:00:00Z",
+}
 GROUPS: dict[str, Call] = {
     "consent.grant": Call(
         "officer",
@@ -52,6 +61,14 @@ GROUPS: dict[str, Call] = {
             "supersedes": [*NAMES, "{their_consent}", "cns_0"],
         },
         ("subject", "purpose", "predicates_allowed", "data_classifications_allowed", "basis"),
+    ),
+    "consent.grant_many": Call(
+        "officer",
+        {"documents": [CONSENT_DOCUMENT]},
+        {"documents": [None, 5, "abc", {}, []], "each": FLAGS},
+    ),
+    "consent.document": Call(
+        "officer", {"consent_id": "{consent}"}, {"consent_id": [*IDS, "{their_consent}", "cns_0"]}
     ),
     "consent.revoke": Call(
         "officer",
@@ -126,6 +143,9 @@ GROUPS: dict[str, Call] = {
     ),
     "queue.attend": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
     "queue.get": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
+    "queue.document": Call(
+        "reviewer", {"proposal_id": "{proposal}"}, {"proposal_id": [*IDS, "{their_proposal}", "mwp_0"]}
+    ),
     "queue.evidence": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
     "queue.approve": Call(
         "reviewer",

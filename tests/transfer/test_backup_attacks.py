@@ -143,7 +143,7 @@ def test_a_row_that_even_an_insider_changed_does_not_verify(
 
     def replaced(what: bytes, by: bytes) -> Callable[[Frames], Frames]:
         def change(frames: Frames) -> Frames:
-            found = [(kind, inner.replace(what, by) if kind == "rows" else inner) for kind, inner in frames]
+            found: Frames = [(kind, inner.replace(what, by) if kind == "rows" else inner) for kind, inner in frames]
             assert found != frames, what
             return found
 

@@ -44,9 +44,9 @@ class Snapshot(NamedTuple):
 
 
 @contextmanager
-def snapshot(conninfo: str) -> Generator[Snapshot]:
+def snapshot(conninfo: str, database: str) -> Generator[Snapshot]:
     """Hold one state of the database for as long as the block runs."""
-    with psycopg.connect(conninfo) as connection:
+    with psycopg.connect(make_conninfo(conninfo, dbname=database)) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         (name,) = _one(connection, "SELECT pg_export_snapshot()")
@@ -65,10 +65,12 @@ def _one(connection: "psycopg.Connection[tuple[Any, ...]]", statement: LiteralSt
     return tuple(str(one) for one in row)
 
 
-def dump(conninfo: str, of: Snapshot, file: Path) -> None:
+def dump(conninfo: str, database: str, of: Snapshot, file: Path) -> None:
     """Write a dump of that state into a new file, which only its owner can read."""
     with new_file(file) as stream:
-        _run("pg_dump", conninfo, *_DUMP, f"--snapshot={of.name}", output=stream.fileno())
+        _run(
+            "pg_dump", make_conninfo(conninfo, dbname=database), *_DUMP, f"--snapshot={of.name}", output=stream.fileno()
+        )
 
 
 def load(conninfo: str, database: str, owner: str, file: Path) -> None:

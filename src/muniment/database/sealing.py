@@ -192,7 +192,7 @@ class Vault:
 
     async def taken_along(self, tx: Transaction) -> dict[int, tuple[bytes, datetime]]:
         """The tenant's keys by version, opened, and when each was made: only for a backup, which wraps them anew."""
-        rows = await tx.rows("tenant_copy.keys")
+        rows = await tx.rows("copying.keys")
         opened = await self._opened(tx.tenant_id, rows)
         if len(opened) < len(rows):
             raise KeyUnavailable("an earlier version of the tenant's key does not open; run: muniment key rotate")
@@ -202,7 +202,7 @@ class Vault:
         """Wrap a tenant's key that came with a backup under this installation's master key."""
         tx.made_keys = True
         wrapped = await self._master.wrap(tx.tenant_id, key)
-        await tx.do("tenant_copy.add_key", version=version, wrapped=wrapped, created_at=created_at)
+        await tx.do("copying.add_key", version=version, wrapped=wrapped, created_at=created_at)
 
     async def create_tenant_key(self, tx: Transaction, version: int = 1) -> None:
         """Create the tenant's first key, or a later version, unless it exists or is being created."""

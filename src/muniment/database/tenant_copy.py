@@ -44,12 +44,12 @@ class Table:
 
 async def tables(tx: Transaction) -> list[Table]:
     """List the tables of tenants, each after those that its rows refer to."""
-    columns = await tx.rows("tenant_copy.columns")
+    columns = await tx.rows("copying.columns")
     found: dict[str, list[str]] = {}
     for row in columns:
         found.setdefault(row["place"], []).append(row["name"])
     before: dict[str, set[str]] = {name: set() for name in found}
-    for row in await tx.rows("tenant_copy.references"):
+    for row in await tx.rows("copying.references"):
         before[row["place"]].add(row["parent"])
     try:
         order = list(TopologicalSorter(before).static_order())

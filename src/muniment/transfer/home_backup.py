@@ -17,7 +17,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, cast
 
-from psycopg.conninfo import make_conninfo
 from pydantic_core import from_json, to_json
 
 from muniment.archives.folder import Archives, safe_name
@@ -91,8 +90,8 @@ def _write(
     dump = folder / _DUMP
     for unfinished in (dump, part):
         unfinished.unlink(missing_ok=True)
-    with home_dump.snapshot(make_conninfo(lease.conninfo, dbname=DATABASE)) as of:
-        home_dump.dump(make_conninfo(lease.conninfo, dbname=DATABASE), of, dump)
+    with home_dump.snapshot(lease.conninfo, DATABASE) as of:
+        home_dump.dump(lease.conninfo, DATABASE, of, dump)
     members = {_DUMP: dump, **{_name(one): archives.path(*one[:3]) for one in of.files}}
     if with_key:
         if not (home / _KEY).is_file():

@@ -169,7 +169,7 @@ async def _blocks(pieces: AsyncIterator[bytes]) -> AsyncIterator[_Block]:
 async def _write_files(tx: Transaction, archives: Archives, writer: BackupWriter) -> int:
     """Write the archive files that the rows tell of."""
     files = 0
-    for row in await tx.rows("tenant_copy.archive_files"):
+    for row in await tx.rows("copying.archive_files"):
         if not row["dropped"]:
             writer.document("file", {"archive_id": row["archive_id"], "revision": row["revision"]})
             for piece in file_pieces(archives, tx.tenant_id, row["archive_id"], row["revision"], row["digest"], FRAME):
@@ -243,7 +243,7 @@ async def _begin(
 ) -> None:
     """Record the restore, which the database refuses where the tenant is there, and bring in the tenant's keys."""
     with tenant_copy.refusing_where_there():
-        await tx.do("tenant_copy.begin_restore", backup_id=begun["backup_id"], at=tx.now, by=by, digest=digest)
+        await tx.do("copying.begin_restore", backup_id=begun["backup_id"], at=tx.now, by=by, digest=digest)
     await tenant_copy.defer_references(tx)
     try:
         keys = [(one["version"], one["key"], datetime.fromisoformat(one["created_at"])) for one in begun["keys"]]
@@ -325,7 +325,7 @@ async def _check(tx: Transaction, vault: Vault, done: TenantBackup, files: list[
         raise BackupBroken(f"its chain does not verify: {first.kind}, {first.why}")
     wanted = {
         (row["archive_id"], row["revision"]): row["digest"]
-        for row in await tx.rows("tenant_copy.archive_files")
+        for row in await tx.rows("copying.archive_files")
         if not row["dropped"]
     }
     if {(one.archive_id, one.revision): one.digest for one in files} != wanted:
@@ -337,7 +337,7 @@ async def _check(tx: Transaction, vault: Vault, done: TenantBackup, files: list[
 async def _check_keys(tx: Transaction, vault: Vault) -> None:
     tenant = await vault.reread(tx)
     after = ""
-    while rows := await tx.rows("tenant_copy.data_keys", after=after, count=_KEYS_AT_ONCE):
+    while rows := await tx.rows("copying.data_keys", after=after, count=_KEYS_AT_ONCE):
         for row in rows:
             tenant.subject(row["holder"], row["wrapped_key"], row["key_version"])
         after = rows[-1]["holder"]

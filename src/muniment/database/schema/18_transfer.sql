@@ -13,7 +13,7 @@ CREATE TABLE tenant_restores (
 );
 
 -- Whether this very transaction restores its tenant.
-CREATE FUNCTION is_restoring() RETURNS boolean LANGUAGE sql STABLE
+CREATE FUNCTION is_restoring() RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER SET search_path = muniment, pg_temp
 RETURN EXISTS (SELECT FROM muniment.tenant_restores
   WHERE tenant_id = current_setting('muniment.tenant', true) AND txid = muniment.transaction_mark());
 REVOKE ALL ON FUNCTION is_restoring() FROM PUBLIC;

@@ -1,4 +1,4 @@
-"""Opens the stores of other systems: files, PostgreSQL tables, Qdrant, SQLite. They are read and never changed.
+"""Opens the stores of other systems: files, their databases, a Qdrant server. They are read and never changed.
 
 Everything here blocks. What cannot be opened raises `InvalidInput`; no message repeats an address, which may hold a
 password.
@@ -7,17 +7,14 @@ password.
 import io
 import pickle
 import re
-import sqlite3
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import httpx2
-import psycopg
-from psycopg import sql
 from pydantic_core import from_json
 
+from muniment.database import other_stores
 from muniment.errors import InvalidInput
 from muniment.transfer.sources import mem0
 from muniment.transfer.sources.langgraph import StoredValue
@@ -76,8 +73,7 @@ def mem0_memories(source: str, collection: str) -> Iterator[dict[str, Any]]:
 
 
 def _of_pgvector(address: str, collection: str) -> Iterator[dict[str, Any]]:
-    statement = sql.SQL("SELECT id::text, payload FROM {} ORDER BY id").format(sql.Identifier(collection))
-    for point_id, payload in _rows(address, statement, f"has no table {collection} of mem0's"):
+    for point_id, payload in other_stores.pgvector_points(address, collection):
         yield mem0.of_point(point_id, payload)
 
 
@@ -104,40 +100,18 @@ def _of_qdrant(address: str, collection: str) -> Iterator[dict[str, Any]]:
 
 def _of_qdrant_folder(folder: Path, collection: str) -> Iterator[dict[str, Any]]:
     """Read the SQLite file of a local Qdrant, in which each point is pickled."""
-    file = folder / "collection" / collection / "storage.sqlite"
-    for (packed,) in _sqlite(file, "SELECT point FROM points ORDER BY id"):
+    for packed in other_stores.qdrant_points(folder / "collection" / collection / "storage.sqlite"):
         point = _unpickled(packed)
         yield mem0.of_point(point.get("id"), point.get("payload"))
 
 
 def mem0_history(file: Path) -> dict[str, list[dict[str, Any]]]:
     """Read mem0's SQLite history: the events of each memory, the oldest first."""
-    names: tuple[str, ...] = (
-        "memory_id",
-        "old_memory",
-        "new_memory",
-        "event",
-        "created_at",
-        "updated_at",
-        "is_deleted",
-        "actor_id",
-        "role",
-    )
     told: dict[str, list[dict[str, Any]]] = {}
-    for row in _sqlite(file, f"SELECT {', '.join(names)} FROM history ORDER BY updated_at, created_at, rowid"):  # noqa: S608  names of ours
-        event: dict[str, Any] = dict(zip(names, row, strict=True))
+    for row in other_stores.history_rows(file):
+        event: dict[str, Any] = dict(zip(other_stores.HISTORY, row, strict=True))
         told.setdefault(str(event["memory_id"]), []).append(event)
     return told
-
-
-def _sqlite(file: Path, statement: str) -> Iterator[tuple[Any, ...]]:
-    if not file.is_file():
-        raise InvalidInput(f"cannot read {file}: there is no such file", field="source")
-    try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            yield from connection.execute(statement)
-    except sqlite3.Error:
-        raise InvalidInput(f"{file} is no such database of mem0's, or it is in use", field="source") from None
 
 
 class _Point(dict[str, Any]):
@@ -180,30 +154,6 @@ def _unpickled(packed: Any) -> _Point:
 
 
 def langgraph_values(address: str) -> Iterator[StoredValue]:
-    """Yield the rows of LangGraph's table `store`, by namespace and key."""
-    statement = sql.SQL(
-        "SELECT prefix, key, value, created_at, updated_at, to_jsonb(s) ->> 'expires_at' FROM store s"
-        " ORDER BY prefix, key"
-    )
-    for row in _rows(address, statement, "has no table store of LangGraph's"):
+    """Yield the values of LangGraph's table `store`, by namespace and key."""
+    for row in other_stores.langgraph_rows(address):
         yield StoredValue(*row)
-
-
-def _rows(address: str, statement: sql.SQL | sql.Composed, missing: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a statement, a few at a time, in a transaction that cannot write."""
-    with _reading(address, missing) as connection, connection.cursor(name="muniment") as cursor:
-        cursor.itersize = _ROWS
-        yield from cursor.execute(statement)
-
-
-@contextmanager
-def _reading(address: str, missing: str) -> Generator["psycopg.Connection[tuple[Any, ...]]"]:
-    try:
-        with psycopg.connect(address, connect_timeout=10) as connection:
-            connection.read_only = True
-            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            yield connection
-    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
-        raise InvalidInput(f"the database {missing}", field="source") from None
-    except psycopg.Error as error:
-        raise InvalidInput(f"cannot read the database: {type(error).__name__}", field="source") from None
