@@ -142,6 +142,8 @@ class Story:
         self.ids["rejected"] = local.queue.reject(people.reviewer, rejected, reason="no").proposal_id
         self.ids["recall_id"] = local.recall(run).recall_id
         self.ids["consent_id"] = local.consent.grant(people.officer, subject=SUBJECT, **CONSENT).consent_id
+        items = [{"id": "m0", "text": "Ulm is open.", "user_id": "cust_1"}]
+        self.ids["import_id"] = local.imports.run(people.admin, "mem0", items).import_id
         self.ids["webhook_id"] = local.webhooks.add(people.admin, url="https://8.8.8.8/hook").webhook_id
         self.ids["capture_id"] = local.capture(run, kind="message", text="x", classification="INTERNAL").capture_id
         local.consolidate(people.tenant_id)

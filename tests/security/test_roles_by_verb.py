@@ -216,7 +216,6 @@ PERSONS_ALONE = {
     "imports.get",
     "imports.approve",
     "export",
-    "export.answer",
     "erase",
     "erase_fact",
     "preview_erasure",
