@@ -516,7 +516,7 @@ class AsyncImports(FabricGroup):
         """Approve the open proposals of an import, by the caller's named verdict, a page at a time.
 
         Only ordinary ones are approved (REV-13), and what is durable or sensitive not by whoever imported it (REV-4);
-        the others are left out, with the reasons.
+        the others are left out, with the reasons. Raises `NotFound`.
         """
         return await transfer_verbs.approve(
             self._context, asker, import_id=import_id, note=note, acknowledge=acknowledge, limit=limit, after=after

@@ -149,7 +149,7 @@ class Story:
         local.consolidate(people.tenant_id)
         pack = local.packs.register(people.admin, f'pack_meta: {{id: "p{uuid4().hex[:8]}", version: "1.0.0"}}')
         self.ids["ref"] = pack.ref
-        self.ids["write_class"] = "preference"
+        self.ids["write_class"], self.ids["tenant_id"] = "preference", people.tenant_id
         self.ids["fact_id"], self.ids["session_id"] = self.ids["memory_id"], "s1"
         self.ids["request_id"] = local.me.forget_everything(holder(people, "subject")).request_id
 
@@ -206,7 +206,13 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/contradictions/{contradiction_id}/resolve"): {"way": "supersede"},
     ("POST", "/consents"): {"subject": SUBJECT, **CONSENT},
     ("POST", "/consents/documents"): {
-        "documents": [{"consent_id": "cns_2026_05_04_a01", "subject_ceid": SUBJECT, "purpose": "support"}], "each": True,
+        "documents": [
+            {
+                "consent_id": "cns_2025_05_04_a01", "subject_ceid": SUBJECT, "tenant_id": "{tenant_id}", "purpose": "support",
+                "scope": {"predicates_allowed": ["*"], "data_classifications_allowed": ["PII"]}, "basis": "opt_in",
+                "captured_at": "2025-05-04T09:30:00Z",
+            }
+        ],
     },
     ("POST", "/imports"): {"system": "mem0", "items": [{"id": "m1", "text": "It rains.", "user_id": "cust_1"}]},
     ("POST", "/imports/preview"): {"system": "mem0", "items": [{"id": "m1", "text": "It rains.", "user_id": "cust_1"}]},

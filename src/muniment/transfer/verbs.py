@@ -232,11 +232,13 @@ async def approve(context: FabricContext, reviewer: Principal, request: ApproveI
     """Approve the open proposals of an import, by the caller's named verdict, a page at a time.
 
     Only ordinary ones are approved (REV-13), and what is durable or sensitive not by whoever imported it (REV-4); the
-    others are left out, with the reasons.
+    others are left out, with the reasons. Raises `NotFound`.
     """
     async with context.read_only(reviewer.tenant_id) as tx:
         which = {"import_id": request.import_id, "after": request.after or "", "count": request.limit}
         ids = [row["proposal_id"] for row in await tx.rows("transfer.open_proposals", **which)]
+        if not ids and not (await store.state(tx, request.import_id)).captures:
+            raise NotFound("no such import", field="import_id")
     done = (
         await approve_many(context, reviewer, ids, request.note, request.acknowledge, APPROVED_AT_ONCE) if ids else []
     )
