@@ -27,7 +27,7 @@ def clock() -> FakeClock:
 def test_values_of_the_store_become_items_of_their_own_users(
     server: TestServer, fabric: Fabric, people: People
 ) -> None:
-    from langgraph.store.postgres import PostgresStore
+    from langgraph.store.postgres import PostgresStore  # pyright: ignore[reportMissingImports]
 
     database = server.clone()
     place = server.conninfo.replace("dbname=postgres", f"dbname={database}")

@@ -50,7 +50,7 @@ def clock() -> FakeClock:
 def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Any]:
     """A store of mem0's with some memories of two users, one of them updated since and one deleted."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    from mem0 import Memory
+    from mem0 import Memory  # pyright: ignore[reportMissingImports]
 
     qdrant = {"collection_name": "mem0", "path": str(tmp_path / "qdrant"), "on_disk": True, "embedding_model_dims": 8}
     config = {

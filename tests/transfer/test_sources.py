@@ -78,7 +78,7 @@ class Evil:
     """A pickle that runs a command when it is loaded."""
 
     def __reduce__(self) -> Any:
-        return os.system, (f"touch {os.environ['MUNIMENT_TEST_EVIL']}",)
+        return open, (os.environ["MUNIMENT_TEST_EVIL"], "w")
 
 
 def test_a_pickled_point_of_a_qdrant_folder_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
