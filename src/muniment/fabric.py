@@ -393,6 +393,15 @@ class AsyncMe(FabricGroup):
         """
         return await subject_verbs.forget(self._context, asker, memory_id=memory_id, code=code)
 
+    async def undo(self, asker: Asker, memory_id: str) -> Undone:
+        """Undo what policy promoted about the caller, and promote again what it had superseded.
+
+        Within the pack's term; after it, `forget` is possible still. What a person had approved, or what cannot come
+        back at once, waits for a person. Raises `NotFound`, `Denied` for a memory that is not of the caller's own runs
+        alone, and `Conflict` if a person approved it, if it was retracted, or if the term is over.
+        """
+        return await subject_verbs.undo(self._context, asker, memory_id=memory_id)
+
     async def allow_again(self, asker: Asker, memory_id: str) -> MyMemory:
         """Let a fact that was forgotten be proposed again. Raises `NotFound`, and `Conflict` if it was not
         forgotten.
@@ -1296,14 +1305,25 @@ class AsyncFabric(FabricLifecycle):
         types: Iterable[EventType] | None = None,
         about: str | None = None,
         latest: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Event]:
         """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
         Of an event with several `items` those about the id are listed. With `latest` the last come first, and `after`
-        is the number that they come before. A page ends with a whole transaction.
+        is the number that they come before. A page ends with a whole transaction. `since` and `until` narrow them to a
+        range of time.
         """
         return await audit_verbs.events(
-            self._context, asker, after=after, limit=limit, types=types, about=about, latest=latest
+            self._context,
+            asker,
+            after=after,
+            limit=limit,
+            types=types,
+            about=about,
+            latest=latest,
+            since=since,
+            until=until,
         )
 
     async def get(self, asker: Asker, memory_id: str) -> PromotedMemory:

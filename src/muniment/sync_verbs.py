@@ -389,6 +389,15 @@ class Me(BlockingGroup):
         """
         return self._wait(self._group.forget, asker, memory_id, code=code)
 
+    def undo(self, asker: Asker, memory_id: str) -> Undone:
+        """Undo what policy promoted about the caller, and promote again what it had superseded.
+
+        Within the pack's term; after it, `forget` is possible still. What a person had approved, or what cannot come
+        back at once, waits for a person. Raises `NotFound`, `Denied` for a memory that is not of the caller's own runs
+        alone, and `Conflict` if a person approved it, if it was retracted, or if the term is over.
+        """
+        return self._wait(self._group.undo, asker, memory_id)
+
     def allow_again(self, asker: Asker, memory_id: str) -> MyMemory:
         """Let a fact that was forgotten be proposed again. Raises `NotFound`, and `Conflict` if it was not
         forgotten.
@@ -1305,13 +1314,26 @@ class Verbs(BlockingLifecycle):
         types: Iterable[EventType] | None = None,
         about: str | None = None,
         latest: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Event]:
         """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
         Of an event with several `items` those about the id are listed. With `latest` the last come first, and `after`
-        is the number that they come before. A page ends with a whole transaction.
+        is the number that they come before. A page ends with a whole transaction. `since` and `until` narrow them to a
+        range of time.
         """
-        return self._wait(self._fabric.events, asker, after=after, limit=limit, types=types, about=about, latest=latest)
+        return self._wait(
+            self._fabric.events,
+            asker,
+            after=after,
+            limit=limit,
+            types=types,
+            about=about,
+            latest=latest,
+            since=since,
+            until=until,
+        )
 
     def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """Read a memory. A run gets what it could recall now, a reviewer or auditor any memory of the tenant.

@@ -270,7 +270,7 @@ def test_one_face_blocks_and_the_other_awaits(plain: type[Any], awaited: type[An
 # ---- one fabric, near or far ----
 
 # Keys are made where the database is; how each is opened differs, and only a client has to say who it is.
-OF_THE_FABRIC_ALONE, OF_THE_CLIENT_ALONE = {"keys"}, {"whoami"}
+OF_THE_FABRIC_ALONE, OF_THE_CLIENT_ALONE = {"keys"}, {"whoami", "bound_user"}
 
 
 def test_a_client_has_every_verb_of_the_fabric_with_the_same_signature() -> None:

@@ -151,28 +151,9 @@ def separate(folder: Path, *settings: str) -> Generator[str]:
 
     PostgreSQL's own defaults hold but for the settings given, `wal_recycle` among them.
     """
-    folder.mkdir(mode=0o700)
-    data, sockets = folder / "data", Path(tempfile.mkdtemp(prefix="s"))  # A socket's path must be short.
-    user, group = binaries._server_account(data) if AS_ROOT else (os.getuid(), os.getgid())
-    for one in (folder, sockets):
-        os.chown(one, user, group)
-    run: dict[str, object] = {"cwd": "/", "env": binaries._environment(), "stdin": subprocess.DEVNULL}
-    made = binaries._command(
-        data, "initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8"
-    )
-    subprocess.run(made, check=True, capture_output=True, **run)  # type: ignore[call-overload]
-    options = [f"--{one}" for one in ("listen_addresses=", f"unix_socket_directories={sockets}", *settings)]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            binaries._command(data, "postgres", "-D", str(data), *options),
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            **run,  # type: ignore[call-overload]
-        )
-    try:
-        place = make_conninfo(host=str(sockets), user="postgres", dbname="postgres")
-        eventually(lambda: server.poll() is None and _answers(place))
+    data = _owned(folder) / "data"
+    _run(data, "initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8")
+    with _serving(folder, *settings) as (place, _):
         with psycopg.connect(place, autocommit=True) as connection:
             for statement in OWNER:
                 connection.execute(statement.encode())
@@ -181,6 +162,80 @@ def separate(folder: Path, *settings: str) -> Generator[str]:
             for statement in IN_DATABASE:
                 connection.execute(statement.encode())
         yield place
+
+
+@contextlib.contextmanager
+def standby_of(primary: str, folder: Path, *settings: str) -> Generator[str]:
+    """A standby that follows the server of that address, which from then on waits for it at every commit."""
+    data = _owned(folder) / "data"
+    _run(data, "pg_basebackup", "-d", make_conninfo(primary, dbname=""), "-D", str(data), "-R", "-c", "fast")
+    with _serving(folder, *settings) as (place, _):
+        with psycopg.connect(primary, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            connection.execute("SELECT pg_reload_conf()")
+            synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
+            eventually(lambda: (connection.execute(synchronous).fetchone() or (0,))[0] == 1)
+        yield make_conninfo(place, dbname="muniment")
+
+
+def base_backup(place: str, folder: Path) -> None:
+    """Copy the data of a running server to `folder`/data, to be brought to a later point in time from its archive."""
+    data = _owned(folder) / "data"
+    _run(data, "pg_basebackup", "-d", make_conninfo(place, dbname=""), "-D", str(data), "-X", "none", "-c", "fast")
+
+
+@contextlib.contextmanager
+def recovered(folder: Path, archive: Path, until: str, *settings: str) -> Generator[str]:
+    """A server on a base backup that takes over the archived log until a moment; it is a primary when this returns."""
+    signal_file = folder / "data" / "recovery.signal"
+    signal_file.touch()
+    if AS_ROOT:
+        os.chown(signal_file, *binaries._server_account(folder / "data"))
+    target = (f"restore_command=cp {archive}/%f %p", f"recovery_target_time={until}", "recovery_target_action=promote")
+    with _serving(folder, *settings, *target) as (place, _):
+        place = make_conninfo(place, dbname="muniment")
+        eventually(lambda: value(place, "SELECT pg_is_in_recovery()") is False)
+        yield place
+
+
+def kill_server(folder: Path) -> None:
+    """Kill a server with all its processes, as when its machine fails."""
+    for pid in family(postmaster(folder)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _owned(folder: Path) -> Path:
+    folder.mkdir(mode=0o700)
+    if AS_ROOT:
+        os.chown(folder, *binaries._server_account(folder / "data"))
+    return folder
+
+
+def _run(data: Path, name: str, *arguments: str) -> None:
+    how: dict[str, object] = {"cwd": "/", "env": binaries._environment(), "stdin": subprocess.DEVNULL}
+    subprocess.run(binaries._command(data, name, *arguments), check=True, capture_output=True, **how)  # type: ignore[call-overload]
+
+
+@contextlib.contextmanager
+def _serving(folder: Path, *settings: str) -> Generator[tuple[str, "subprocess.Popen[bytes]"]]:
+    data, sockets = folder / "data", Path(tempfile.mkdtemp(prefix="s"))  # A socket's path must be short.
+    if AS_ROOT:
+        os.chown(sockets, *binaries._server_account(data))
+    options = [f"--{one}" for one in ("listen_addresses=", f"unix_socket_directories={sockets}", *settings)]
+    how: dict[str, object] = {"cwd": "/", "env": binaries._environment(), "stdin": subprocess.DEVNULL}
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            binaries._command(data, "postgres", "-D", str(data), *options),
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            **how,  # type: ignore[call-overload]
+        )
+    try:
+        place = make_conninfo(host=str(sockets), user="postgres", dbname="postgres")
+        eventually(lambda: server.poll() is None and _answers(place))
+        yield place, server
     finally:
         server.send_signal(signal.SIGQUIT)
         server.wait(30)

@@ -52,7 +52,7 @@ def test_all_verbs_that_exist_are_there() -> None:
         "import": "mem0 langgraph graphiti zep letta jsonl lines show approve",
         "export": "subject answer key tenant",
         "erasure-requests": "list release refuse",
-        "me": "list why pending captures recalls consents requests confirm decline forget allow-again correct consent revoke"
+        "me": "list why pending captures recalls consents requests confirm decline forget undo allow-again correct consent revoke"
         " answer export forget-everything",
         "codes": "create",
         "pack": "schema validate register activate retire in-force history show list compare backtest backfill backfills",

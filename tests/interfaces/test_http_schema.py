@@ -92,6 +92,7 @@ ROUTES = """
     GET    /me/memories
     GET    /me/memories/{memory_id}
     POST   /me/memories/{memory_id}/allow-again
+    POST   /me/memories/{memory_id}/undo
     POST   /me/memories/{memory_id}/correct
     POST   /me/memories/{memory_id}/forget
     POST   /me/outcomes

@@ -83,6 +83,7 @@ def test_a_profile_by_name_and_an_undo_at_the_command_line(terminal: Terminal) -
     assert terminal.json("pack", "in-force")["pack"] == "muniment.assisted@1.0.0"
     payload = '{"effect": "refund", "outcome": "granted"}'
     given = ("--kind", "agent", "-k", "effect", "-c", "INTERNAL", "--subject", "customer:cust_1", "--session", "s1")
+    given = (*given, "--user", "cust_1")
     terminal.json("capture", "--payload", payload, *given)
     (memory_id,) = terminal.json("consolidate")["promoted"]
     done = terminal("undo", memory_id, "--note", "not so")

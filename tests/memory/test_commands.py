@@ -15,7 +15,7 @@ def test_what_is_added_is_searched_and_compiled_by_three_commands(home: Path, us
     added = run("add", TOLD, *where)
     assert added.code == 0 and f"remembered: {TOLD}" in " ".join(added.out.split())
     found = run("search", QUESTION, *where)
-    assert found.code == 0 and found.out.startswith(TOLD) and "approved by auto" in found.out
+    assert found.code == 0 and found.out.startswith(TOLD) and "approved by policy" in found.out
     prompt = run("context", QUESTION, "--tokens", "300", *where)
     assert prompt.code == 0 and TOLD in prompt.out
     (record,) = run("search", QUESTION, "--json", *where).json

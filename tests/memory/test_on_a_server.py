@@ -177,6 +177,19 @@ def test_a_key_for_one_user_adds_for_no_other(served: ServerThread, key: Keys) -
         assert memory.add(TOLD).unread == 1
 
 
+@pytest.mark.rule("MEM-5", "ISO-5")
+def test_the_user_is_the_one_whose_own_key_is_given_and_is_never_left_open(
+    served: ServerThread, local: Fabric, people: People, key: Keys
+) -> None:
+    with Memory.open(url=served.url, key=key(), own_key=key("joanna")) as memory:
+        assert memory.run.user_id == "joanna"
+        memory.add(TOLD)
+        local.consolidate(people.tenant_id)
+        assert [one.text for one in memory.search(QUESTION)] == [TOLD]
+    with pytest.raises(InvalidInput, match="whose memory it is"):
+        Memory.open(url=served.url, key=key())
+
+
 def test_options_of_a_home_are_refused_for_a_server(served: ServerThread, key: Keys) -> None:
     with pytest.raises(InvalidInput) as refused:
         Memory.open(user="joanna", url=served.url, key=key(), home="/tmp/x")

@@ -168,6 +168,7 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "me.decline": ({SUBJECT}, lambda f, a: f.me.decline(a, "mwp_none")),
     "me.forget": ({SUBJECT}, lambda f, a: f.me.forget(a, "pm_none")),
     "me.answer": ({SUBJECT}, lambda f, a: f.me.answer(a, "crq_none", "grant")),
+    "me.undo": ({SUBJECT}, lambda f, a: f.me.undo(a, "pm_none")),
     "me.allow_again": ({SUBJECT}, lambda f, a: f.me.allow_again(a, "pm_none")),
     "me.correct": ({SUBJECT}, lambda f, a: f.me.correct(a, "pm_none", text="x")),
     "me.consent": ({SUBJECT}, lambda f, a: f.me.consent(a, data_classifications_allowed=["PII"])),

@@ -86,6 +86,26 @@ def test_a_session_fact_that_contradicts_waits(assisted: Fabric, people: People)
     assert reasons == {"contradiction"}
 
 
+@pytest.mark.rule("TIR-6", "REV-3")
+@pytest.mark.parametrize("kind", ["effect", "message", "decision"])
+def test_an_agents_own_word_is_no_fact_of_a_session_whatever_it_is_called(
+    assisted: Fabric, people: People, kind: str
+) -> None:
+    run = people.run(session_id="s1")
+    said = {"write_class": "preference", "entity": "customer:cust_1", "predicate": "refund", "value": "granted"}
+    assisted.propose(run, kind=kind, classification="INTERNAL", confidence=1.0, text="A refund is granted.", **said)
+    assisted.capture(run, kind=kind, classification="INTERNAL", text="The customer's refund is granted.")
+    assert assisted.consolidate(people.tenant_id).promoted == () and seen(assisted, people) == []
+
+
+@pytest.mark.rule("TIR-6", "ISO-5")
+def test_nothing_of_a_session_without_a_user_is_promoted_at_once(assisted: Fabric, people: People) -> None:
+    run = people.run(None, session_id="s1")
+    done = {"effect": "refund", "outcome": "granted"}
+    assisted.capture(run, kind="effect", classification="INTERNAL", subject="customer:cust_1", payload=done)
+    assert assisted.consolidate(people.tenant_id).promoted == ()
+
+
 @pytest.mark.rule("TIR-6", "TIR-5", "AUD-1")
 @pytest.mark.parametrize("query", [None, "Where is the parcel?"])
 def test_the_end_of_a_session_ends_its_working_memories_at_the_next_recall(

@@ -155,6 +155,24 @@ def test_a_refused_request_erases_nothing_and_can_be_made_again(
 
 
 @pytest.mark.rule("SUB-3")
+def test_a_request_that_was_recorded_before_the_process_ended_is_released_by_the_next(
+    under: Opener, people: People, joanna: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ends(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    with under(PACK.replace("{confirms: true}", "{confirms: true, erasure: at_once}")) as home:
+        made = home.propose(people.run("joanna"), write_class="statement", text=TEA, classification="INTERNAL")
+        home.me.confirm(joanna, made.proposal_id)  # pyright: ignore[reportAttributeAccessIssue]
+        with monkeypatch.context() as killed, pytest.raises(RuntimeError):
+            killed.setattr("muniment.erasure.verbs._release", ends)
+            home.me.forget_everything(joanna)
+        assert [one.answer for one in home.erasure_requests.list(people.officer)] == [None]
+        assert home.me.forget_everything(joanna).answer == "released"
+        assert home.recall(people.run("joanna")).records == () and home.erasure_requests.list(people.officer) == []
+
+
+@pytest.mark.rule("SUB-3")
 def test_a_pack_can_release_it_at_once(under: Opener, people: People, joanna: Principal) -> None:
     with under(PACK.replace("{confirms: true}", "{confirms: true, erasure: at_once}")) as home:
         run = people.run("joanna")

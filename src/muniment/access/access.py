@@ -46,7 +46,10 @@ class AsyncAccess:
         except Denied as error:
             await self._context.report(principal, verb, error)
             raise
-        return RunContext(**narrowed, tenant_id=principal.tenant_id, agent_id=principal.id, roles=principal.roles)
+        bound = credential.user_id is not None
+        return RunContext(
+            **narrowed, tenant_id=principal.tenant_id, agent_id=principal.id, roles=principal.roles, user_bound=bound
+        )
 
     def now(self) -> datetime:
         """The fabric's clock."""

@@ -30,7 +30,7 @@ from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import is_document, read_document, submit
 from muniment.candidates.rules import Draft, Found, draft_facts, own_words_holder
 from muniment.candidates.worth import with_context, worth_knowing
-from muniment.capture.rules import ProposeFields, proposal_input, run_fields
+from muniment.capture.rules import ProposeFields, check_user, proposal_input, run_fields
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions.model_judge import PairsUnread
 from muniment.contradictions.store import TextComparer
@@ -86,10 +86,10 @@ async def propose(
     taken.
     """
     pack = await context.pack_for(asker)
-    if is_document(fields):
-        document, fact = read_document(fields, pack)
-        return await submit(context, principal, pack, proposal_input(run_fields(asker), fact), document.proposal_id)
-    return await submit(context, principal, pack, proposal_input(run_fields(asker), fields))
+    document, fact = read_document(fields, pack) if is_document(fields) else (None, fields)
+    item = proposal_input(run_fields(asker), fact)
+    check_user(asker, [item])
+    return await submit(context, principal, pack, item, document.proposal_id if document is not None else None)
 
 
 @verb("consolidate", right="work", effect="pass", http="POST /work/consolidate")

@@ -1,6 +1,6 @@
 """Rules of the capture stage: what a capture takes and how it is checked, who vouches for it, and whom it is about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
@@ -165,14 +165,21 @@ _OF_FACT = frozenset(TypedFact.model_fields) - {"corrects"}
 
 
 def run_fields(asker: Asker) -> dict[str, Any]:
-    """Return the fields of a run context that everything captured in it gets.
-
-    An end user captures for itself, or for no user.
-    """
+    """Return the fields of a run context that everything captured in it gets; an end user captures for itself."""
     if not isinstance(asker, RunContext):
         own = isinstance(asker, Principal) and asker.kind == "end_user"
         return {"user_id": asker.id} if own else {}
     return {name: getattr(asker, name) for name in _FROM_RUN}
+
+
+def check_user(asker: Asker, items: Iterable[CaptureInput], *, within: str | None = None) -> None:
+    """Raise `InvalidInput` for a capture for all users by an end user, or by an agent bound to one user (ISO-5)."""
+    if not (asker.user_bound if isinstance(asker, RunContext) else asker.kind == "end_user"):
+        return
+    for place, item in enumerate(items):
+        if item.user_id is None:
+            field = f"{within}.{place}.user_id" if within is not None else "user_id"
+            raise InvalidInput("cannot be null: this credential acts for a single user", field=field)
 
 
 def capture_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:

@@ -8,7 +8,15 @@ from pydantic import Field, Strict
 
 from muniment.capture import reruns
 from muniment.capture import store as captures
-from muniment.capture.rules import CaptureFields, CaptureMany, capture_input, capture_inputs, run_fields, user_of
+from muniment.capture.rules import (
+    CaptureFields,
+    CaptureMany,
+    capture_input,
+    capture_inputs,
+    check_user,
+    run_fields,
+    user_of,
+)
 from muniment.context import FabricContext
 from muniment.database.sealing import KeysMissing
 from muniment.errors import InvalidInput
@@ -49,6 +57,7 @@ _NOT_IN_THE_INDEX = ("source", "session_id", "run_id")
 async def capture(context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal) -> Receipt:
     """Capture one thing that was said, observed or decided. It is committed when this returns."""
     item = capture_input(run_fields(asker), fields)
+    check_user(asker, [item])
     prepared = captures.Prepared(await context.pack_for(asker), context.now())
     prepared.add([item])
     return (await _write(context, principal, prepared))[0]
@@ -81,6 +90,7 @@ async def capture_many(
         for first in range(0, len(items), _SLICE):
             prepared.add(capture_inputs(known, items[first : first + _SLICE], within="captures", first=first))
             await give_way()
+    check_user(asker, prepared.items, within="captures")
     return await _write(context, principal, prepared)
 
 

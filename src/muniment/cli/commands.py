@@ -88,7 +88,7 @@ Run it
     serve           serve           Serve the HTTP API, MCP and the console.
     worker          worker          Run the background jobs of all tenants.
     work            worker          The backlog: what waits, what was parked, and the jobs.
-    mcp             mcp             Speak MCP over stdin and stdout, for one run of an agent.
+    mcp             mcp             Assistants: speak MCP with one over stdin and stdout, configure, install.
     seal            audit           Seal the tenant's events in the audit chain.
     backup          backup          Write a backup of the embedded database, while it runs.
     restore         backup          Restore an embedded database from its backup, or one tenant from its sealed backup.

@@ -79,9 +79,10 @@ me requests: muniment me requests --as joanna
 me confirm: muniment me confirm mwp_01a1de60 --as joanna
 me decline: muniment me decline mwp_01a1de60 --as joanna
 me forget: muniment me forget pm_01a1de60 --as joanna
+me undo: muniment me undo pm_01a1de60 --as joanna
 me allow-again: muniment me allow-again pm_01a1de60 --as joanna
 me revoke: muniment me revoke cns_01a1de60 --as joanna
-me forget-everything: muniment me forget-everything --as joanna
+me forget-everything: muniment me forget-everything --as joanna --yes
 me correct: muniment me correct pm_01a1de60 --text 'I drink tea.' --as joanna
 me consent: muniment me consent --label PII --as joanna
 me answer: muniment me answer crq_01a1de60 grant --as joanna
@@ -116,7 +117,13 @@ worker: muniment worker --until-idle
 work requeue: muniment work requeue cap_01a1de60
 work resume: muniment work resume preference
 work reset-clock: muniment work reset-clock --reason 'the clock of node 3 was ahead'
-mcp: muniment mcp --agent desk_bot --user cust_8861 --channel app_chat
+mcp serve: muniment mcp --agent desk_bot --user cust_8861 --channel app_chat
+mcp config: muniment mcp config claude-desktop
+mcp config: muniment mcp config chatgpt --server https://memory.example.com
+mcp install: muniment mcp install claude-code
+mcp install: muniment mcp install cursor --server https://memory.example.com --key @~/.config/muniment/key
+mcp uninstall: muniment mcp uninstall claude-code
+mcp hook: muniment mcp hook UserPromptSubmit --program claude-code --home ~/.muniment --user joanna
 db url: psql "$(muniment db url)"
 db migrate: muniment db migrate --url postgresql://owner@db.example.com/muniment
 db status: muniment db status --json

@@ -476,6 +476,16 @@ COMMANDS: Mapping[str, Plain] = {
             ),
         ),
     ),
+    "me undo": Plain(
+        verb="me.undo",
+        help=(
+            "Undo what policy promoted about the caller, and promote again what it had superseded.\n\nWithin "
+            "the pack's term; after it, forget is possible still. What a person had approved, or what cannot "
+            "come back at once, waits for a person."
+        ),
+        roles=("subject",),
+        parameters=(parameter("memory_id", MemoryId),),
+    ),
     "me allow-again": Plain(
         verb="me.allow_again",
         help=("Let a fact that was forgotten be proposed again."),
@@ -498,14 +508,6 @@ COMMANDS: Mapping[str, Plain] = {
         page_key="erasure_id",
         limit=50,
         many=True,
-    ),
-    "me forget-everything": Plain(
-        verb="me.forget_everything",
-        help=(
-            "Ask that everything about the caller is erased. A privacy officer releases it, or the pack at "
-            "once (SUB-3)."
-        ),
-        roles=("subject",),
     ),
     "erasure-requests list": Plain(
         verb="erasure_requests.list",

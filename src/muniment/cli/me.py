@@ -13,7 +13,7 @@ from muniment.cli.options import ASKER, Evidence, MemoryId, argument, flag
 from muniment.cli.output import Screen, counted, format_time
 from muniment.cli.plain import plain
 from muniment.model.candidate import Refusal
-from muniment.model.promoted import Retraction
+from muniment.model.promoted import Retraction, Undone
 from muniment.model.subject import (
     Act,
     Decided,
@@ -32,6 +32,18 @@ app = typer.Typer()
 me = group(app, "me", lists=True)
 codes = group(app, "codes")
 
+# Verdicts in words.
+_DECIDED = {
+    "approve": "approved",
+    "edit": "edited",
+    "reject": "rejected",
+    "hold": "held",
+    "block": "blocked",
+    "duplicate": "found to be a duplicate",
+    "withdraw": "withdrawn",
+    "undo": "undone",
+    "lift": "allowed again",
+}
 _WITHHELD = "(about somebody else, and sealed under their key)"
 
 
@@ -39,7 +51,8 @@ def _draw_memory(screen: Screen, one: MyMemory) -> None:
     screen.line(f"{one.memory_id}  {one.state}")
     screen.line(_WITHHELD if one.withheld else one.text, indent=4)
     origin = "you said it" if one.said_by_you else f"from {one.author}"
-    screen.line(f"{one.write_class}, {one.tier}, {one.classification}, {origin}, approved by {one.approver}", indent=4)
+    by = views.approver(one.approver)
+    screen.line(f"{one.write_class}, {one.tier}, {one.classification}, {origin}, approved by {by}", indent=4)
 
 
 def _draw_details(screen: Screen, one: MyMemoryDetails) -> None:
@@ -47,7 +60,8 @@ def _draw_details(screen: Screen, one: MyMemoryDetails) -> None:
     if one.capture is not None:
         screen.line(f"from {one.capture.capture_id}, {format_time(one.capture.captured_at)}", indent=4)
     for decision in one.decisions:
-        screen.line(f"{decision.action} by {decision.by}, {format_time(decision.at)}", indent=4)
+        by = views.approver(decision.by)
+        screen.line(f"{_DECIDED.get(decision.action, decision.action)} by {by}, {format_time(decision.at)}", indent=4)
     if one.consent is not None:
         screen.line(f"on your consent {one.consent.consent_id}, {one.consent.state}", indent=4)
     screen.line(f"recalled {counted(one.recalled.times, 'time')}", indent=4)
@@ -84,6 +98,16 @@ def _draw_forgotten(screen: Screen, one: Retraction) -> None:
     screen.line(f"{one.memory_id} is forgotten; the same fact is refused until you allow it again")
 
 
+def _draw_undone(screen: Screen, one: Undone) -> None:
+    screen.line(f"{one.retraction.memory_id} is undone; the same fact is refused until you allow it again")
+    for old, new in one.restored.items():
+        screen.line(f"{old} is remembered again, as {new}", indent=4)
+    for left in one.not_restored:
+        screen.line(
+            f"{left.memory_id} waits for a person" if left.proposal_id else f"{left.memory_id} has ended", indent=4
+        )
+
+
 def _draw_erasure_request(screen: Screen, one: ErasureRequest) -> None:
     screen.line(f"{one.request_id}  {one.answer or 'waits for its release'}" + (f"  {one.erasure_id or ''}").rstrip())
 
@@ -98,9 +122,18 @@ plain(me, "requests", draw=_draw_request, empty="nobody asks you anything")
 plain(me, "confirm", draw=_draw_decided)
 plain(me, "decline", draw=_draw_decided)
 plain(me, "forget", draw=_draw_forgotten)
+plain(me, "undo", draw=_draw_undone)
 plain(me, "allow-again", draw=_draw_memory)
 plain(me, "revoke", draw=views.draw_consent)
-plain(me, "forget-everything", draw=_draw_erasure_request)
+
+
+@command(me, "forget-everything", options=ASKER)
+def forget_everything(call: Call, yes: Annotated[bool, flag("--yes", "Do not ask for confirmation.")] = False) -> None:
+    """Ask that everything about you is erased. A privacy officer releases it, unless the pack does at once."""
+    person = call.principal("subject")
+    call.confirm(f"Ask to erase everything about {person.id} in tenant {call.tenant}, for good?", yes=yes)
+    with call.open() as fabric:
+        call.show(fabric.me.forget_everything(person), _draw_erasure_request)
 
 
 @command(me, "correct", options=ASKER)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from muniment.cli import views
 from muniment.cli.call import REFUSED, Call, user_name
 from muniment.cli.command import command
 from muniment.cli.inputs import read_text
@@ -79,10 +80,15 @@ def context(
     """Compile what is remembered about a question, as the memory section of a prompt."""
     with _open(call) as memory:
         made = memory.context(question, tokens)
+    if made.note is not None:
+        call.note(made.note)
     call.show(made.compiled, lambda screen, _: screen.write(f"{made.rstrip()}\n" if made else ""))
 
 
 def _draw(screen: Screen, found: Sequence[Record]) -> None:
     for one in found:
         screen.line(one.text)
-        screen.line(f"{one.id}, approved by {one.provenance.approver}", indent=4)
+        screen.line(
+            f"{one.id}, approved by {views.approver(one.provenance.approver)}",
+            indent=4,
+        )

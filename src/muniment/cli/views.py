@@ -39,6 +39,11 @@ _ITEMS_SHOWN = 5
 _STYLES = {"promoted": "green", "rejected": "red", "blocked": "red", "held": "yellow", "duplicate": "yellow"}
 
 
+def approver(name: str) -> str:
+    """Name who approved something, for people."""
+    return "policy" if name == "auto" else name
+
+
 def draw_queued(screen: Screen, one: Proposal) -> None:
     """Draw a proposal of the queue, in a few lines."""
     is_open = one.status in ("pending", "held")

@@ -33,6 +33,7 @@ class _Holder(BaseModel):
 
 class _Whoami(BaseModel):
     principal: _Holder
+    user_id: str | None = None
 
 
 class _Page(BaseModel, Generic[T]):
@@ -81,13 +82,20 @@ class Connection:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self._holder: Principal | None = None
+        self._bound_user: str | None = None
 
     async def holder(self) -> Principal:
         """Whose credential it is; asked once."""
         if self._holder is None:
-            found = (await self.transport.get("/v1/whoami", _WHOAMI.adapter)).principal
-            self._holder = Principal(**dict(found))
+            found = await self.transport.get("/v1/whoami", _WHOAMI.adapter)
+            self._bound_user = found.user_id
+            self._holder = Principal(**dict(found.principal))
         return self._holder
+
+    async def bound_user(self) -> str | None:
+        """The only end user that runs under the credential may act for; None for several."""
+        await self.holder()
+        return self._bound_user
 
     async def check_asker(self, asker: Asker) -> None:
         """Raise `Denied` for another asker than the credential's holder, whom the server would take it for."""
@@ -197,6 +205,10 @@ class ClientLifecycle(ClientGroup):
     async def whoami(self) -> Principal:
         """Read whose credential it is."""
         return await self._connection.holder()
+
+    async def bound_user(self) -> str | None:
+        """Read which end user alone the credential may act for; None if it may for several."""
+        return await self._connection.bound_user()
 
 
 def segment(value: Any, field: str) -> str:

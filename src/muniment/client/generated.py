@@ -96,6 +96,7 @@ _CONSENT_LIST: Result[list[Consent]] = Result("muniment.model.consent.Consent", 
 _MY_CONSENT_REQUEST_LIST: Result[list[MyConsentRequest]] = Result("muniment.model.subject.MyConsentRequest", many=True)
 _DECIDED: Result[Decided] = Result("muniment.model.subject.Decided")
 _RETRACTION: Result[Retraction] = Result("muniment.model.promoted.Retraction")
+_UNDONE: Result[Undone] = Result("muniment.model.promoted.Undone")
 _SUBMISSION_OR_REFUSAL: Result[Submission | Refusal] = Result(
     "muniment.model.proposal.Submission", "muniment.model.candidate.Refusal"
 )
@@ -142,7 +143,6 @@ _DELIVERIES: Result[Deliveries] = Result("muniment.model.events.Deliveries")
 _RECEIPT: Result[Receipt] = Result("muniment.model.capture.Receipt")
 _RECEIPTS: Result[Receipts] = Result("muniment.model.capture.Receipts")
 _CONSOLIDATION: Result[Consolidation] = Result("muniment.model.candidate.Consolidation")
-_UNDONE: Result[Undone] = Result("muniment.model.promoted.Undone")
 _REINDEXED: Result[Reindexed] = Result("muniment.model.promoted.Reindexed")
 _RECALL: Result[Recall] = Result("muniment.model.recall.Recall")
 _COMPILED_MEMORY: Result[CompiledMemory] = Result("muniment.model.compiled.CompiledMemory")
@@ -523,6 +523,15 @@ class AsyncMeClient(ClientGroup):
         return await self._send(
             asker, f"/v1/me/memories/{segment(memory_id, 'memory_id')}/forget", _RETRACTION, {"code": code}, as_run=True
         )
+
+    async def undo(self, asker: Asker, memory_id: str) -> Undone:
+        """Undo what policy promoted about the caller, and promote again what it had superseded.
+
+        Within the pack's term; after it, `forget` is possible still. What a person had approved, or what cannot come
+        back at once, waits for a person. Raises `NotFound`, `Denied` for a memory that is not of the caller's own runs
+        alone, and `Conflict` if a person approved it, if it was retracted, or if the term is over.
+        """
+        return await self._send(asker, f"/v1/me/memories/{segment(memory_id, 'memory_id')}/undo", _UNDONE)
 
     async def allow_again(self, asker: Asker, memory_id: str) -> MyMemory:
         """Let a fact that was forgotten be proposed again. Raises `NotFound`, and `Conflict` if it was not
@@ -1475,14 +1484,26 @@ class AsyncClient(ClientLifecycle):
         types: Iterable[EventType] | None = None,
         about: str | None = None,
         latest: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Event]:
         """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
         Of an event with several `items` those about the id are listed. With `latest` the last come first, and `after`
-        is the number that they come before. A page ends with a whole transaction.
+        is the number that they come before. A page ends with a whole transaction. `since` and `until` narrow them to a
+        range of time.
         """
         return await self._list(
-            asker, "/v1/events", _EVENT, after=after, limit=limit, types=types, about=about, latest=latest
+            asker,
+            "/v1/events",
+            _EVENT,
+            after=after,
+            limit=limit,
+            types=types,
+            about=about,
+            latest=latest,
+            since=since,
+            until=until,
         )
 
     async def get(self, asker: Asker, memory_id: str) -> PromotedMemory:

@@ -28,3 +28,7 @@ class Client(Verbs):
     def whoami(self) -> Principal:
         """Read whose credential it is."""
         return self._wait(cast("AsyncClient", self._fabric).whoami)
+
+    def bound_user(self) -> str | None:
+        """Read which end user alone the credential may act for; None if it may for several."""
+        return self._wait(cast("AsyncClient", self._fabric).bound_user)

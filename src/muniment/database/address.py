@@ -2,6 +2,7 @@
 
 import base64
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +22,9 @@ _OF_TASK = {
     "writer": _SEARCHING,
     "auditor": _SEARCHING,
 }
+
+# Where a standby can take over, a server that no longer answers is given up within seconds.
+_FAILING_OVER = {"connect_timeout": 2, "keepalives_idle": 4, "keepalives_interval": 2, "tcp_user_timeout": 8_000}
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,20 @@ class Address:
             "tcp_user_timeout": 30_000,
             "application_name": f"muniment-{task}",
         }
+        if self.hosts > 1:
+            login |= _FAILING_OVER
         if self.pooler is None:
             login["options"] = _options(self._settings(task))
         return make_conninfo(**(place | login))
+
+    @property
+    def hosts(self) -> int:
+        """How many servers the tasks' address names: one of them is the primary."""
+        return len(_hosts(self.pooler or self.owner))
+
+    def servers(self) -> tuple[str, ...]:
+        """The owner's connection string of each server, whether it is the primary or a standby."""
+        return servers_of(self.for_owner())
 
     def direct(self) -> "Address":
         """The same database, not through the pooler."""
@@ -100,9 +115,34 @@ class Address:
 
 def _parsed(url: str, field: str) -> dict[str, Any]:
     try:
-        return conninfo_to_dict(url)
+        place = conninfo_to_dict(url)
     except Exception as error:
         raise InvalidInput("expected an address such as postgresql://owner@host/database", field=field) from error
+    # INVARIANT: of several servers only the primary is used: a standby may lag (TIR-5, SCL-4).
+    if len(_hosts(place)) > 1 and place.setdefault("target_session_attrs", "read-write") not in _OF_PRIMARY:
+        raise InvalidInput("expected target_session_attrs=read-write, or none", field=field)
+    return place
+
+
+_OF_PRIMARY = ("read-write", "primary")
+
+
+def _hosts(place: Mapping[str, Any]) -> list[str]:
+    return str(place.get("host") or place.get("hostaddr") or "").split(",")
+
+
+def servers_of(conninfo: str) -> tuple[str, ...]:
+    """Split an address of several servers into one for each, of the primary or a standby."""
+    place: dict[str, Any] = conninfo_to_dict(conninfo)
+    count = len(_hosts(place))
+    if count == 1:
+        return (conninfo,)
+    lists = {name: str(place[name]).split(",") for name in ("host", "hostaddr", "port") if place.get(name)}
+    each = {name: found * count if len(found) == 1 else found for name, found in lists.items()}
+    return tuple(
+        make_conninfo(**(place | {name: found[n] for name, found in each.items()} | {"target_session_attrs": "any"}))
+        for n in range(count)
+    )
 
 
 def _options(settings: dict[str, str]) -> str:

@@ -44,8 +44,10 @@ class ServerLiveness:
     INVARIANT: one test at a time, however many wait; none while answers come fast.
     """
 
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, hosts: int = 1) -> None:
         self._conninfo = conninfo
+        # Of several servers those before the primary may be silent.
+        self._answer_seconds = ANSWER_SECONDS * hosts
         # When each wait will have taken long, by the event loop's clock, the earliest first; and one timer for all.
         self._waits: dict[Wait, float] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -107,7 +109,7 @@ class ServerLiveness:
     async def _is_silent(self) -> bool:
         # A refusal is an answer: the connections of a server that died or is full end by themselves.
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(self._answer_seconds):
                 await (await AsyncConnection.connect(self._conninfo)).close()
         except (TimeoutError, psycopg.errors.ConnectionTimeout):
             return True

@@ -63,7 +63,7 @@ class Storage:
         self._local_settings = {
             task: tuple(Statement("setting", text) for text in address.local_settings(task)) for task in TASKS
         }
-        self._liveness = ServerLiveness(address.for_task("recall"))
+        self._liveness = ServerLiveness(address.for_task("recall"), address.hosts)
         # An entry lives while a transaction of the tenant runs or waits, and for a while after.
         self._turns: WeakValueDictionary[tuple[str, Task], Semaphore] = WeakValueDictionary()
         # Those used last, so that the next transaction of the same tenant finds them.

@@ -19,7 +19,7 @@ import anyio.to_thread
 import psycopg
 from psycopg import AsyncConnection, sql
 
-from muniment.database.address import Address
+from muniment.database.address import Address, servers_of
 from muniment.database.home import sync_folder
 from muniment.database.partitions import partition_of
 from muniment.errors import PurgeIncomplete
@@ -54,6 +54,12 @@ LIMIT 1
 _MAY = """
 SELECT pg_has_role('pg_checkpoint', 'USAGE') AND pg_has_role('pg_monitor', 'USAGE')
   AND has_function_privilege('pg_switch_wal()', 'EXECUTE') AND has_function_privilege('pg_ls_dir(text)', 'EXECUTE')
+"""
+# Standbys that follow the primary, each with a log of its own; a copy in the making, and a receiver of the log for an
+# archive, are none.
+_FOLLOWING = """
+SELECT count(*) FROM pg_stat_replication
+WHERE state <> 'backup' AND application_name NOT IN ('pg_basebackup', 'pg_receivewal')
 """
 # Segments, also those that a server left in part when it became the primary.
 _SEGMENTS = "SELECT name FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}([.]partial)?$'"
@@ -110,9 +116,11 @@ async def _ended(connection: AsyncConnection, query: LiteralString, *arguments: 
 async def clear_log(conninfo: str) -> None:
     """Remove everything from the write-ahead log that was written before now.
 
-    Raises `PurgeIncomplete` if the login may not, or if an archive, a slot or a replica keeps the log.
+    The logs of its standbys are cleared too, each named as a host of the address (SCL-6). Raises `PurgeIncomplete` if
+    the login may not, if an archive, a slot or a replica keeps the log, or if a standby is not reached.
     """
     await require_possible(conninfo)
+    standbys = await _standbys(conninfo)
     async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
         try:
             # From here on the server removes segments instead of renaming them: a checkpoint reads the settings.
@@ -124,10 +132,53 @@ async def clear_log(conninfo: str) -> None:
             for _ in range(2):
                 await connection.execute("CHECKPOINT")
             left = [name for name in await _values(connection, _SEGMENTS) if name[:24] < first]
+            reached = str(await _value(connection, "SELECT pg_current_wal_insert_lsn()"))
+            if left:
+                raise PurgeIncomplete(f"{len(left)} old files of the write-ahead log are still kept by the server")
+            for standby in standbys:
+                await _clear_standby(standby, connection, first, reached)
         except psycopg.errors.InsufficientPrivilege as error:
             raise PurgeIncomplete(RIGHTS) from error
-    if left:
-        raise PurgeIncomplete(f"{len(left)} old files of the write-ahead log are still kept by the server")
+
+
+async def _standbys(conninfo: str) -> list[str]:
+    """The standbys among the servers that the address names.
+
+    Raises `PurgeIncomplete` for a server that is not reached, or keeps old segments, and if more standbys follow the
+    primary than the address names: each has a log of its own.
+    """
+    found: list[str] = []
+    following = 0
+    for place in servers_of(conninfo):
+        try:
+            async with await AsyncConnection.connect(place, autocommit=True) as connection:
+                if await _value(connection, "SELECT pg_is_in_recovery()"):
+                    await require_possible(place)
+                    found.append(place)
+                else:
+                    following = int(str(await _value(connection, _FOLLOWING)))
+        except psycopg.OperationalError as error:
+            raise PurgeIncomplete("a server that the address names does not answer: its log is not cleared") from error
+    if following > len(found):
+        raise PurgeIncomplete(
+            f"{following - len(found)} standbys follow the primary that the address does not name: "
+            "name every one of them as a host, so that their logs are cleared too"
+        )
+    return found
+
+
+async def _clear_standby(place: str, primary: AsyncConnection, first: str, reached: str) -> None:
+    """Have a standby take over everything up to there, and remove what its log holds from before `first`."""
+    async with await AsyncConnection.connect(place, autocommit=True) as connection:
+        if not await _ended(connection, "SELECT 1 WHERE pg_last_wal_replay_lsn() < %s::pg_lsn", reached):
+            raise PurgeIncomplete("a standby has not taken over the purge yet")
+        # It keeps the segments since the checkpoint of the primary that it took over last.
+        for _ in range(2):
+            await connection.execute("CHECKPOINT")
+        names = [name[:24] for name in await _values(connection, _SEGMENTS)]
+    current = await _segment(primary)
+    if left := [name for name in names if not first <= name <= current]:
+        raise PurgeIncomplete(f"{len(left)} old files of the write-ahead log are still kept by a standby")
 
 
 async def _use_up(connection: AsyncConnection) -> None:

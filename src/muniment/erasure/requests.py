@@ -38,6 +38,11 @@ async def open_one(tx: Transaction, request_id: str) -> ErasureRequest:
     return request
 
 
+async def open_of(tx: Transaction, user_id: str) -> list[str]:
+    """Return the ids of a user's requests that wait."""
+    return [row["request_id"] for row in await tx.rows("subject.open_erasure_requests", user_id=user_id)]
+
+
 async def listed(tx: Transaction, count: int, after: str | None, *, waiting: bool) -> list[ErasureRequest]:
     """Return a page of requests, the latest first; raises `NotFound` for an unknown `after`."""
     place = await cursors.page_start(tx, "subject.erasure_request_place", after, latest_first=True)
@@ -47,8 +52,8 @@ async def listed(tx: Transaction, count: int, after: str | None, *, waiting: boo
 
 async def answer_all(tx: Transaction, user_id: str, by: str, erasure_id: str) -> None:
     """Answer what a user asked for, in the transaction of the erasure; after the tick."""
-    for row in await tx.rows("subject.open_erasure_requests", user_id=user_id):
-        await answer(tx, row["request_id"], "released", by, erasure_id)
+    for request_id in await open_of(tx, user_id):
+        await answer(tx, request_id, "released", by, erasure_id)
 
 
 async def answer(tx: Transaction, request_id: str, given: str, by: str, erasure_id: str | None = None) -> None:

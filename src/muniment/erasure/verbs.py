@@ -88,7 +88,6 @@ async def search_texts(context: FabricContext, officer: Principal, request: Name
     status=201,
     retry=True,
     slow=True,
-    cli="me forget-everything",
 )
 async def forget_everything(context: FabricContext, me: Principal) -> ErasureRequest:
     """Ask that everything about the caller is erased. A privacy officer releases it, or the pack at once (SUB-3).
@@ -105,13 +104,17 @@ async def forget_everything(context: FabricContext, me: Principal) -> ErasureReq
 
 
 async def _erased_at_once(context: FabricContext, person: Person) -> ErasureRequest:
-    """Record the request and release it, each in a transaction of its own: the second is that of the erasure."""
+    """Record the request and release it, each in a transaction of its own: the second is that of the erasure.
+
+    A request that was recorded and not released, because the process ended in between, is released now.
+    """
     tenant_id = person.principal.tenant_id
     await context.open_tenant(tenant_id)
     async with context.write_once(tenant_id, "writer", under=person.pack) as tx:
         tx.change_nothing_visible()
-        asked = await requests.ask(tx, person.user_id)
-    return await _release(context, person.principal, asked.request_id)
+        waiting = await requests.open_of(tx, person.user_id)
+        request_id = waiting[0] if waiting else (await requests.ask(tx, person.user_id)).request_id
+    return await _release(context, person.principal, request_id)
 
 
 async def _release(context: FabricContext, by: Principal, request_id: str) -> ErasureRequest:

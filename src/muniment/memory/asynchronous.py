@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from muniment.client import AsyncClient
-from muniment.errors import Denied, InvalidInput
+from muniment.errors import Denied, InvalidInput, NotFound
 from muniment.fabric import AsyncFabric
 from muniment.memory.messages import Messages, captures_of, name_as_message
 from muniment.memory.opening import (
@@ -21,12 +21,13 @@ from muniment.memory.opening import (
     local_run,
     server_run,
 )
-from muniment.memory.results import Added, Asked, Context, Kept, NotKept, Waiting, Why
+from muniment.memory.results import Added, Asked, Context, Kept, Known, NotKept, Waiting, Why
 from muniment.memory.words import why_refused, why_waiting
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent
 from muniment.model.context import Principal, RunContext
-from muniment.model.promoted import Retraction
+from muniment.model.promoted import Retraction, Undone
+from muniment.model.proposal import Proposal
 from muniment.model.recall import Record
 from muniment.model.subject import Decided, ErasureRequest, MyExport, MyMemory, MyOutcome, MyProposal, MyRefusal
 from muniment.pack import profile_pack
@@ -153,21 +154,25 @@ class AsyncMemory:
             await self._consent(labels)
 
     async def _begin_remote(self, fabric: AsyncClient, stack: AsyncExitStack) -> None:
-        holder = await fabric.whoami()
-        if holder.kind == "agent":
-            self._run = server_run(holder, self._terms.user, self._terms.allow)
-            self._channel = channel_of(holder, self._terms.channel)
-            if not holder.speaks_for.has_channel(self._channel):
-                self.notes = (_AGENTS_WORD,)
-            if self._terms.own_key is not None:
-                self._own = await stack.enter_async_context(AsyncClient.open(self._terms.url, self._terms.own_key))
-                holder = await self._own.whoami()
-        else:
-            self._own = fabric
-        if self._own is not None:
-            if holder.kind != "end_user" or self._terms.user not in (None, holder.id):
+        agent = await fabric.whoami()
+        user = self._terms.user
+        own = fabric if agent.kind != "agent" else None
+        if own is None and self._terms.own_key is not None:
+            own = await stack.enter_async_context(AsyncClient.open(self._terms.url, self._terms.own_key))
+        if own is not None:
+            person = await own.whoami()
+            if person.kind != "end_user" or user not in (None, person.id):
                 raise InvalidInput("expected the key of the user whose memory it is", field="own_key")
-            self._person = holder
+            self._own, self._person, user = own, person, person.id
+        if agent.kind == "agent":
+            # INVARIANT: what is added and searched is of one user: the one who is named, or whose own key is given.
+            user = user if user is not None else await fabric.bound_user()
+            if user is None:
+                raise InvalidInput("is required: whose memory it is; this key acts for several users", field="user")
+            self._run = server_run(agent, user, self._terms.allow)
+            self._channel = channel_of(agent, self._terms.channel)
+            if not agent.speaks_for.has_channel(self._channel):
+                self.notes = (_AGENTS_WORD,)
 
     @property
     def fabric(self) -> AsyncFabric | AsyncClient:
@@ -224,7 +229,7 @@ class AsyncMemory:
                 for one in facts
                 if one.status in _KEPT and one.memory_id is not None
             ),
-            waiting=tuple(_waiting(one) for one in facts if one.status in _OPEN),
+            waiting=await self._waiting([one for one in facts if one.status in _OPEN]),
             refused=tuple(
                 NotKept(message=text, why=why)
                 for text, why in dict.fromkeys((text, why_refused(refusal)) for text, refusal in refused)
@@ -245,8 +250,14 @@ class AsyncMemory:
         return [AsyncFact(record, answer.recall_id, self) for record in found]
 
     async def context(self, query: str, tokens: int = 500) -> Context:
-        """Return what is remembered that bears on a question as the memory section of a prompt, marked as data."""
-        return Context.of(await self.fabric.compile(self.run, query, token_budget=tokens))
+        """Return what is remembered that bears on a question as the memory section of a prompt, marked as data.
+
+        `note` says what did not fit; a warning is logged if nothing did.
+        """
+        made = Context.of(await self.fabric.compile(self.run, query, token_budget=tokens))
+        if not made and made.note is not None:
+            log.warning("%s", made.note)
+        return made
 
     async def explain(self, record: Record, recall_id: str) -> Why:
         """Explain why a record is remembered, and why that recall returned it."""
@@ -273,9 +284,13 @@ class AsyncMemory:
 
     async def _consent(self, labels: Sequence[str]) -> Consent:
         own, person = self._own_place("allow")
-        granted = await own.me.consent(
-            person, data_classifications_allowed=list(labels), evidence_refs=["memory:allow"]
-        )
+        try:
+            granted = await own.me.consent(
+                person, data_classifications_allowed=list(labels), evidence_refs=["memory:allow"]
+            )
+        except InvalidInput as error:
+            error.field = "labels"
+            raise
         if isinstance(own, AsyncFabric):
             await own.consolidate(TENANT)
         return granted
@@ -283,7 +298,30 @@ class AsyncMemory:
     async def pending(self) -> list[Waiting]:
         """List the facts that wait for a person, and which of them the user may confirm."""
         own, person = self._own_place("pending")
-        return [_waiting(one) for one in await own.me.pending(person)]
+        return list(await self._waiting(await own.me.pending(person)))
+
+    async def _waiting(self, facts: Sequence[MyProposal]) -> tuple[Waiting, ...]:
+        """Say why each fact waits, with the memories that it contradicts or is about."""
+        own, person = self._own_place("pending")
+        texts: dict[str, str] = {}
+        for memory_id in dict.fromkeys(name for fact in facts for name in (*fact.contradicts, *fact.targets)):
+            with suppress(NotFound):  # It is not of this user alone.
+                texts[memory_id] = (await own.me.get(person, memory_id)).text
+        waiting: list[Waiting] = []
+        for fact in facts:
+            names = dict.fromkeys((*fact.contradicts, *fact.targets))
+            known = tuple(Known(id=name, text=texts[name]) for name in names if name in texts)
+            why, may_confirm = why_waiting(fact, known), fact.may_confirm
+            one = Waiting(
+                id=fact.proposal_id,
+                text=fact.text,
+                why=why,
+                may_confirm=may_confirm,
+                classification=fact.classification,
+                known=known,
+            )
+            waiting.append(one)
+        return tuple(waiting)
 
     async def confirm(self, proposal_id: str, *, code: str | None = None) -> Decided | Asked:
         """Confirm a fact that waits; it is promoted if the pack lets its user confirm it (SUB-2).
@@ -301,9 +339,9 @@ class AsyncMemory:
         """Say what is right instead of a fact.
 
         It is a proposal that replaces the fact once it is approved. In a home of one's own whoever holds it approves it
-        at once, as `local_owner`, unless it is sensitive or contradicts something else, which waits. With an agent's
-        key it is proposed as the agent's word, as a request. Raises `NotFound`, and `Conflict` for a fact that has
-        ended.
+        at once, as `local_owner`, where the pack lets its user confirm facts; what is sensitive, low in trust, or
+        contradicts something else waits. With an agent's key it is proposed as the agent's word, as a request. Raises
+        `NotFound`, and `Conflict` for a fact that has ended.
         """
         if self._own is None or self._person is None:
             evidence = [f"memory:{memory_id}"]
@@ -318,15 +356,34 @@ class AsyncMemory:
         if isinstance(made, Refusal):
             return NotKept(message=text, why=why_refused(MyRefusal(gate=made.gate, reason=made.reason)))
         if isinstance(self._own, AsyncFabric):
-            owner = local_owner()
-            waits = await self._own.queue.get(owner, made.proposal_id)
-            # INVARIANT: the owner is the one who said it, so never the second person of REV-4.
-            if not waits.sensitive and waits.tier_target != "durable":
-                done = await self._own.queue.approve(owner, made.proposal_id, note="the user's own correction")
-                if done.memory_id is not None:
-                    return Kept(id=done.memory_id, text=text)
+            done = await self._approve_correction(self._own, made.proposal_id, memory_id)
+            if done.memory_id is not None:
+                return Kept(id=done.memory_id, text=text)
         found = [one for one in await self.pending() if one.id == made.proposal_id]
         return found[0] if found else Waiting(id=made.proposal_id, text=text, why="a person decides", classification="")
+
+    async def _approve_correction(self, fabric: AsyncFabric, proposal_id: str, replaces: str) -> Proposal:
+        """Approve a correction as `local_owner`, if nothing else holds it and the pack lets its user confirm facts.
+
+        INVARIANT: the owner is the one who said it, so never the second person of REV-4.
+        """
+        owner = local_owner()
+        waits = await fabric.queue.get(owner, proposal_id)
+        pack = await fabric.opened.context.current_pack(TENANT)
+        others = set(waits.contradiction_check.contradicted) - {replaces}
+        reasons = set(waits.human_reasons) - {"user_correction", "contradiction", "low_confidence"}
+        strict = waits.sensitive or waits.tier_target == "durable" or waits.trust < pack.memory_layer.trust.floor
+        if reasons or others or strict or not pack.memory_layer.subject.confirms:
+            return waits
+        return await fabric.queue.approve(owner, proposal_id, note="the user's own correction")
+
+    async def undo(self, memory_id: str) -> Undone:
+        """Undo what was remembered without a person's decision; what it had replaced comes back (PRO-8).
+
+        It is possible for as long as the pack says, a day by default. Raises `NotFound`, and `Conflict` after that.
+        """
+        own, person = self._own_place("undo")
+        return await own.me.undo(person, memory_id)
 
     async def forget(self, memory_id: str, *, code: str | None = None) -> Retraction | Asked:
         """Have one fact forgotten at once: it is retracted, and refused until `fabric.me.allow_again`.
@@ -368,9 +425,3 @@ class AsyncMemory:
         if address is not None and proposal_id is not None:
             address += f"?proposal={proposal_id}"
         return Asked(act=act, target=target, proposal_id=proposal_id, address=address, why=_OWN_ACT)
-
-
-def _waiting(fact: MyProposal) -> Waiting:
-    why = why_waiting(fact, may_confirm=fact.may_confirm)
-    label = fact.classification
-    return Waiting(id=fact.proposal_id, text=fact.text, why=why, may_confirm=fact.may_confirm, classification=label)

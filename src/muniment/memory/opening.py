@@ -89,17 +89,15 @@ def local_run(user: str, labels: Iterable[str]) -> RunContext:
     )
 
 
-def server_run(holder: Principal, user: str | None, allow: Iterable[str]) -> RunContext:
-    """Return the run of the agent whose key it is; the server adds what the key alone says."""
-    # What is not said is the key's own.
-    named: dict[str, Any] = {"user_id": user} if user is not None else {}
+def server_run(holder: Principal, user: str, allow: Iterable[str]) -> RunContext:
+    """Return the run of the agent whose key it is, for one user; the server adds what the key alone says."""
     return RunContext(
         tenant_id=holder.tenant_id,
         agent_id=holder.id,
         run_id=f"run_{uuid4().hex}",
         session_id=_session(os.getpid()),
+        user_id=user,
         classification_allowed=_LABELS | frozenset(allow),
-        **named,
     )
 
 

@@ -25,6 +25,13 @@ class Kept(Artifact):
         return f"{'known already' if self.known else 'remembered'}: {self.text}"
 
 
+class Known(Artifact):
+    """A fact that is remembered, which another one contradicts, or asks to forget or to correct."""
+
+    id: str = Field(description="the memory's id")
+    text: str
+
+
 class Waiting(Artifact):
     """A fact that waits for a person, and why."""
 
@@ -33,6 +40,9 @@ class Waiting(Artifact):
     why: str
     may_confirm: bool = Field(default=False, description="the person themselves may confirm it")
     classification: str
+    known: tuple[Known, ...] = Field(
+        default=(), description="the memories that it contradicts, or may ask to forget or to correct"
+    )
 
     def __str__(self) -> str:
         return f"waits: {self.text} ({self.why})"
@@ -90,6 +100,16 @@ class Context(str):
         made = cls(compiled.text)
         made.compiled = compiled
         return made
+
+    @property
+    def note(self) -> str | None:
+        """What to know of it: that facts did not fit into the tokens, and how many those would have taken."""
+        left = self.compiled.budget.left_out
+        if not left:
+            return None
+        facts, tokens = sum(len(one.memory_ids) for one in left), sum(one.tokens for one in left)
+        given = self.compiled.budget.token_budget
+        return f"{facts} facts did not fit into {given} tokens: they take {tokens} more"
 
 
 class Why(Artifact):

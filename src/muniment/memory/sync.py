@@ -14,7 +14,7 @@ from muniment.memory.opening import Terms
 from muniment.memory.results import Added, Asked, Context, Kept, NotKept, Waiting, Why
 from muniment.model.consent import Consent
 from muniment.model.context import RunContext
-from muniment.model.promoted import Retraction
+from muniment.model.promoted import Retraction, Undone
 from muniment.model.recall import Record
 from muniment.model.subject import Decided, ErasureRequest, MyExport, MyMemory
 from muniment.sync import Fabric
@@ -142,6 +142,10 @@ class Memory(BlockingLifecycle):
     def correct(self, memory_id: str, text: str) -> Waiting | Kept | NotKept | Asked:
         """Say what is right instead of a fact."""
         return self._wait(self._memory.correct, memory_id, text)
+
+    def undo(self, memory_id: str) -> Undone:
+        """Undo what was remembered without a person's decision; what it had replaced comes back."""
+        return self._wait(self._memory.undo, memory_id)
 
     def forget(self, memory_id: str, *, code: str | None = None) -> Retraction | Asked:
         """Have one fact forgotten at once: it is retracted, and refused until `fabric.me.allow_again`."""

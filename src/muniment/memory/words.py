@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from muniment.memory.results import Known
 from muniment.model.proposal import HumanReason
 from muniment.model.subject import MyProposal, MyRefusal
 
@@ -22,8 +23,9 @@ WAITS: dict[HumanReason, str] = {
     "returned": "it came back to the queue",
     "suspended": "promotion without a person is suspended for facts of this class",
     "near_threshold": "it is not certain whether it contradicts what is remembered",
-    "user_asked": "you asked to forget or to change something: choose what is meant",
 }
+# Reasons why the person may not confirm a fact that say the same as a reason why it waits.
+_SAME_REASON: dict[str, HumanReason] = {"flagged": "compliance_flag", "corrects": "user_correction"}
 # Why a gate refused a fact.
 REFUSED = {
     "class_not_allowed": "the pack takes no facts of this class",
@@ -44,12 +46,24 @@ REFUSED = {
 _CONSENT = 'it is personal data and needs your consent: memory.allow("PII")'
 
 
-def why_waiting(fact: MyProposal, *, may_confirm: bool) -> str:
-    """Say why a fact waits, and for whom."""
-    reasons = [WAITS[reason] for reason in fact.reasons] or ["a person has to decide"]
-    if may_confirm:
+def why_waiting(fact: MyProposal, known: Iterable[Known] = ()) -> str:
+    """Say why a fact waits, and for whom; `known` are the memories that it contradicts, or asks to change."""
+    remembered = "; ".join(f'"{one.text}" ({one.id})' for one in known)
+    if fact.action == "retract":
+        return f"you asked to forget something: memory.forget(id) with what you mean: {remembered}"
+    about = f": {remembered}" if remembered else ""
+    reasons = [
+        WAITS[reason] + (about if reason == "contradiction" else "") for reason in fact.reasons if reason in WAITS
+    ]
+    if fact.action == "correct":
+        reasons.append(f"you asked to change something, and a reviewer picks what you mean{about}")
+    if not reasons:
+        reasons.append("a person has to decide")
+    if fact.may_confirm:
         return _joined((*reasons, f'you may confirm it: memory.confirm("{fact.proposal_id}")'))
-    against = [one.detail or one.code for one in fact.why_not]
+    against = [
+        one.detail or one.code for one in fact.why_not if _SAME_REASON.get(one.code, one.code) not in fact.reasons
+    ]
     return _joined((*reasons, "a reviewer decides", *against))
 
 

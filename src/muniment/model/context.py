@@ -111,6 +111,9 @@ class RunContext(Run):
     tenant_id: TenantId
     agent_id: PrincipalId
     roles: Annotated[frozenset[RoleName], Field(max_length=64, fail_fast=True)] = frozenset()
+    user_bound: bool = Field(
+        default=False, description="whether the agent acts for this user alone: it writes nothing for others or for all"
+    )
 
     if TYPE_CHECKING:
 
@@ -132,6 +135,7 @@ class RunContext(Run):
             trace_id: str | None = None,
             speaks_for: SpeaksFor | Mapping[str, Iterable[str]] | None = None,
             roles: Iterable[str] = (),
+            user_bound: bool = False,
         ) -> None: ...
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from muniment.model.consent import Consent
 from muniment.model.decision import Reason
 from muniment.model.fields import Artifact, CaptureKind, Source, Tier, WriteClass
 from muniment.model.promoted import RetractionReason
-from muniment.model.proposal import HumanReason, Status
+from muniment.model.proposal import HumanReason, ProposalAction, Status
 from muniment.model.trail import Recalled
 
 MyState = Literal["live", "hidden", "forgotten", "ended", "removed"]
@@ -97,6 +97,11 @@ class MyProposal(_Fact, _Origin):
     classification: str
     reasons: tuple[HumanReason, ...] = Field(description="why a person has to decide")
     corrects: str | None = Field(default=None, description="the memory that it would replace")
+    action: ProposalAction = Field(
+        default="promote", description="what is asked for: to keep it, or to forget or correct one of `targets`"
+    )
+    targets: tuple[str, ...] = Field(default=(), description="the memories that it may ask to forget or correct")
+    contradicts: tuple[str, ...] = Field(default=(), description="the memories that it contradicts")
     enqueued_at: datetime
     due_at: datetime
     may_confirm: bool

@@ -52,11 +52,15 @@ def _waiting(pack: Pack) -> Iterator[Waiting]:
     automatic = [name for name in WRITE_CLASSES if pack.policy_for(name).auto_promotion is not None]
     others = [name for name in WRITE_CLASSES if name not in automatic]
     own = pack.memory_layer.contradiction.own_updates
-    yield Waiting(what="sensitive", waits_for=f"the subject's consent, then {_SECOND_PERSON}")
+    confirms = pack.memory_layer.subject.confirms
+    themselves = "the person themselves, for facts about them and their own runs alone, or "
+    person = f"{themselves if confirms else ''}{_SECOND_PERSON}"
+    reviewer = f"{themselves if confirms else ''}a reviewer"
+    yield Waiting(what="sensitive", waits_for=f"the subject's consent, then {person}")
     yield Waiting(what="durable, or a correction", waits_for=_SECOND_PERSON)
     if automatic:
         instead = "; a user's newer fact about themselves replaces their own older one where rules find it"
-        yield Waiting(what="contradicting", waits_for=f"a reviewer{instead if own else ''}")
+        yield Waiting(what="contradicting", waits_for=f"{reviewer}{instead if own else ''}")
         yield Waiting(what="low in trust", waits_for="a reviewer")
-        yield Waiting(what="below its threshold, or of a source nobody has judged", waits_for="a reviewer")
+        yield Waiting(what="below its threshold, or of a source nobody has judged", waits_for=reviewer)
     yield Waiting(what=f"class {', '.join(others)}", waits_for="a reviewer")

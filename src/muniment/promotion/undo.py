@@ -104,6 +104,8 @@ async def _checked(
         if loaded.proposal.pack != pack.ref and (why := await why_changed(context, tx, loaded, pack)) is not None:
             return replace(found, reason=why, for_a_person=True)
         if row["approver_kind"] != "system":
+            if principal.kind == "end_user":
+                return replace(found, reason="person_required", for_a_person=True)
             four_eyes(principal, loaded, pack)
         (embedded,) = await comparer.embed([loaded.proposal.candidate])
         check = await promote.check_promotion(

@@ -209,6 +209,14 @@ JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_i
 WHERE p.tenant_id = :tenant_id AND c.capture_id = :capture_id
 ORDER BY p.seq, p.proposal_id
 
+-- name: requests_to_forget
+-- Open requests of a memory's own user to forget something, which may mean this memory.
+SELECT p.proposal_id FROM proposals p
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = :memory_id AND m.user_id = c.user_id
+WHERE p.tenant_id = :tenant_id AND p.action = 'retract' AND :memory_id = ANY (p.targets) AND {undecided p}
+ORDER BY p.proposal_id
+
 -- name: duplicates_of
 -- The proposals that were set aside as duplicates of a memory and have not come back.
 SELECT v.proposal_id FROM verdicts v

@@ -1,5 +1,6 @@
 """Rules of the review stage: when a person must decide, and who may approve."""
 
+from muniment.candidates.rules import DIRECT
 from muniment.capture.rules import source_of, vouched_in
 from muniment.contradictions.rules import is_users_own
 from muniment.model.candidate import Candidate
@@ -55,17 +56,24 @@ def reasons_for_a_person(
 def promotion_threshold(candidate: Candidate, capture: Capture, tier: Tier, pack: Pack) -> float:
     """Return the confidence from which policy promotes a candidate: its class's, or the working tier's own (TIR-6).
 
-    The working tier's own does not count for a tool result that the author's credential does not vouch for.
+    The working tier's own is for what a session of a user brings about: a tool result that the author's credential
+    vouches for, the user's own words, and an effect that an extractor read in what the agent did. A fact that
+    somebody proposes is their own word, whatever they call it.
     """
     thresholds = pack.memory_layer.promotion_thresholds
     policy = pack.policy_for(candidate.write_class)
     usual = policy.auto_promotion.threshold if policy.auto_promotion else thresholds.auto_confidence
-    if tier != "working" or thresholds.working is None:
+    if tier != "working" or thresholds.working is None or candidate.scope.user_id is None:
         return usual
-    only_claimed = (capture.vouched or "").startswith(TOOL) is False and (
-        capture.kind == "tool_result" or (capture.origin or "").startswith(TOOL)
-    )
-    return usual if only_claimed else thresholds.working
+    is_theirs = candidate.extractor != DIRECT and (capture.vouched is not None or _is_effect(capture))
+    return thresholds.working if is_theirs else usual
+
+
+def _is_effect(capture: Capture) -> bool:
+    """Whether a capture says in the fields of its payload, and in no words of its own, what a program did."""
+    claims_a_tool = (capture.origin or "").startswith(TOOL)
+    in_words = capture.content is None or capture.content.text is not None
+    return capture.kind == "effect" and capture.source in ("agent", "system") and not claims_a_tool and not in_words
 
 
 def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, ...], *, strict: bool) -> Decision:

@@ -136,6 +136,16 @@ async def load_many(
     return loaded
 
 
+async def lock_requests_to_forget(tx: Transaction, vault: Vault, memory_id: str) -> list[Loaded]:
+    """Lock and load the open requests of a memory's user to forget something that may be this memory (CAN-12)."""
+    found = [row["proposal_id"] for row in await tx.rows("review.requests_to_forget", memory_id=memory_id)]
+    if not found:
+        return []
+    await lock(tx, found)
+    loaded = await load_many(tx, vault, found, skip_broken=True)
+    return [one for one in loaded if one.proposal.status in ("pending", "held")]
+
+
 def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey | None, beside: Row | None) -> Loaded:
     def opened(place: str, row_id: str, sealed: bytes | None) -> bytes | None:
         return key.open(place, row_id, sealed) if key is not None and sealed else None

@@ -291,8 +291,10 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
             await review.decide(
                 locked.tx, one, "reject", reviewer, locked.pack, reason=request.reason, note=request.note
             )
-        comparer = await context.comparer(locked.tx, locked.pack)
-        await remember_rejection(locked.tx, context.vault, request.proposal_id, candidate, comparer)
+        # To refuse a request to forget something says nothing against what it is about.
+        if locked.loaded.proposal.action != "retract":
+            comparer = await context.comparer(locked.tx, locked.pack)
+            await remember_rejection(locked.tx, context.vault, request.proposal_id, candidate, comparer)
         return await _read(context, locked.tx, request.proposal_id)
 
 

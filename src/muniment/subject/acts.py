@@ -1,4 +1,4 @@
-"""What a person does about facts of their own: confirm, decline, have forgotten, allow again (SUB-2, SUB-3).
+"""What a person does about facts of their own: confirm, decline, undo, forget, allow again (SUB-2, SUB-3, PRO-8).
 
 First the thing is looked for where rows of that person alone are seen; who it belongs to never changes. Then the act is
 decided and written in one transaction, in which the constraints of the tables hold the same bounds.
@@ -10,10 +10,11 @@ from muniment.context import FabricContext
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, Denied, NotFound
 from muniment.model.decision import Decision
-from muniment.model.promoted import Retraction
+from muniment.model.promoted import Retraction, Undone
 from muniment.model.subject import LOCAL_OWNER, Decided, MyMemory
 from muniment.promotion.promote import promote_proposal, regate
 from muniment.promotion.retract import retract_memory
+from muniment.promotion.undo import undo_promotion
 from muniment.review import store as review
 from muniment.review.item_store import load_item
 from muniment.subject.person import Person, reading
@@ -67,14 +68,18 @@ async def decline(context: FabricContext, person: Person, proposal_id: str) -> D
         _check(may_decline(person.user_id, loaded.proposal, pack))
         comparer = await context.comparer(tx, pack)
         await review.decide(tx, loaded, "reject", person.principal, pack, reason="declined")
-        await remember_rejection(tx, context.vault, proposal_id, loaded.proposal.candidate, comparer)
+        if loaded.proposal.action != "retract":
+            await remember_rejection(tx, context.vault, proposal_id, loaded.proposal.candidate, comparer)
         if code_id is not None:
             await codes.use(tx, code_id)
         return await _decided(context, tx, proposal_id)
 
 
 async def forget(context: FabricContext, person: Person, memory_id: str) -> Retraction:
-    """Retract a memory of the person's own runs under their name; the fact is refused until they say otherwise."""
+    """Retract a memory of the person's own runs under their name; the fact is refused until they say otherwise.
+
+    Open requests to forget that may mean this memory (CAN-12) are withdrawn as done.
+    """
     tenant_id, pack = person.principal.tenant_id, person.pack
     memory = await own_memory(context, person, memory_id)
     async with (
@@ -83,13 +88,29 @@ async def forget(context: FabricContext, person: Person, memory_id: str) -> Retr
     ):
         code_id = await person.hold_code(context, tx, "forget", memory_id)
         found = await review.load_many(tx, context.vault, [memory.proposal_id], skip_broken=True)
+        asked = await review.lock_requests_to_forget(tx, context.vault, memory_id)
         comparer = await context.comparer(tx, pack)
         gone = await retract_memory(context, tx, memory_id, by=person.user_id, reason="forgotten", pack=pack)
         for loaded in found:
             await remember_rejection(tx, context.vault, memory.proposal_id, loaded.proposal.candidate, comparer)
+        for request in asked:
+            await review.decide(tx, request, "withdraw", person.principal, pack, reason="forgotten")
         if code_id is not None:
             await codes.use(tx, code_id)
         return gone
+
+
+async def undo(context: FabricContext, person: Person, memory_id: str) -> Undone:
+    """Undo what policy promoted of the person's own runs (PRO-8); raises `Conflict` after the pack's term.
+
+    What it had superseded comes back if policy had promoted that too, and else waits for a person.
+    """
+    await own_memory(context, person, memory_id)
+    async with (
+        context.reported(person.principal, "me", memory_id),
+        context.write_once(person.principal.tenant_id, "writer", under=person.pack) as tx,
+    ):
+        return await undo_promotion(context, tx, memory_id, person.principal, person.pack)
 
 
 async def allow_again(context: FabricContext, person: Person, memory_id: str) -> MyMemory:

@@ -21,6 +21,7 @@ WHY_NOT = {
     "another_person": "it is about somebody else",
     "third_party": "it says something protected about somebody else",
     "corrects": "it replaces a memory, which takes a reviewer",
+    "asks_to_forget": "it asks to forget something: forget the memory that is meant",
     "flagged": "the pack asks a reviewer to look at it",
     "audit_sample": "it is a sample for a reviewer",
     "source": "an operator wrote it",
@@ -35,14 +36,16 @@ def names_of(user_id: str, pack: Pack) -> tuple[str, ...]:
 def may_confirm(user_id: str, proposal: Proposal, pack: Pack) -> Decision:
     """Decide whether a person's confirmation promotes a fact, with every reason against it (SUB-2).
 
-    A check of the table of memories holds the same bounds.
+    A check and a policy of the table of memories hold the same bounds.
     """
     layer, candidate = pack.memory_layer, proposal.candidate
     against = {
         "pack": not layer.subject.confirms,
         "low_trust": candidate.trust < layer.trust.floor,
+        "asks_to_forget": proposal.action == "retract",
         **_not_their_own(user_id, proposal, pack),
     }
+    against["corrects"] = against["corrects"] or proposal.action == "correct"
     return _decision(against)
 
 

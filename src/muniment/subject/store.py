@@ -172,6 +172,9 @@ class PersonReader:
             said_by_you=candidate.source == "end_user" or " end_user " in f" {candidate.claimed_by} ",
             tier=proposal.tier_target,
             reasons=proposal.human_reasons,
+            action=proposal.action,
+            targets=proposal.targets,
+            contradicts=proposal.contradiction_check.contradicted,
             may_confirm=decision.passed and not closed,
             why_not=() if decision.passed else decision.reasons,
         )

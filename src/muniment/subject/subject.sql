@@ -36,7 +36,7 @@ SELECT seq FROM captures WHERE tenant_id = :tenant_id AND capture_id = :after
 -- plan: each time
 -- Their proposals that wait, by due time; or one of them, decided or not.
 SELECT p.proposal_id, p.seq AS proposal_seq, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check, p.contradicts, p.auto_eligible,
-  p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens, p.audits, {tier_of p} AS tier, {candidate c}
+  p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens, p.audits, p.action, p.targets, {tier_of p} AS tier, {candidate c}
 FROM proposals p
 JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
 WHERE p.tenant_id = :tenant_id AND (:proposal_id::text IS NULL OR p.proposal_id = :proposal_id) AND (:closed OR {undecided p})
@@ -47,7 +47,7 @@ LIMIT :count
 -- The proposals of their captures, with the last verdict that sets a status, and the memory that came of it or says the same.
 -- OFFSET 0 keeps the order of the joins, also before the tables were analysed.
 SELECT p.proposal_id, p.seq AS proposal_seq, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check, p.contradicts, p.auto_eligible,
-  p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens, p.audits, {tier_of p} AS tier, s.action AS decided,
+  p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens, p.audits, p.action, p.targets, {tier_of p} AS tier, s.action AS decided,
   coalesce((SELECT m.memory_id FROM memories m WHERE m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id), s.memory_id) AS became, {candidate c}
 FROM candidates c
 CROSS JOIN LATERAL (SELECT * FROM proposals o WHERE o.tenant_id = :tenant_id AND o.candidate_id = c.candidate_id OFFSET 0) p

@@ -4,21 +4,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
-from muniment.access import codes
 from muniment.audit import provenance_store as trail
 from muniment.candidates.propose import submit
 from muniment.candidates.rules import statement_confidence
-from muniment.capture.rules import proposal_input, user_subject
-from muniment.consent import store as consents
+from muniment.capture.rules import proposal_input
 from muniment.context import FabricContext
 from muniment.corrections.verbs import on_memory
 from muniment.errors import InvalidInput, NotFound
 from muniment.model.candidate import Refusal
-from muniment.model.consent import Consent, ConsentInput, Predicates
+from muniment.model.consent import Consent, Predicates
 from muniment.model.context import Asker, Principal
-from muniment.model.fields import EvidenceRefs, Instant, Json, Label, Name, OpenName, Text, build
+from muniment.model.fields import EvidenceRefs, Instant, Json, Label, Name, OpenName, Text
 from muniment.model.inputs import Listing, VerbInput
-from muniment.model.promoted import Retraction
+from muniment.model.promoted import Retraction, Undone
 from muniment.model.proposal import Submission
 from muniment.model.subject import (
     Decided,
@@ -32,15 +30,14 @@ from muniment.model.subject import (
     MyRecall,
     MyRefusal,
 )
-from muniment.subject import acts, consent_requests
+from muniment.subject import acts, own_consents
 from muniment.subject import export as exporting
 from muniment.subject.person import person_of, reading
-from muniment.subject.rules import OWN_CLASSES, purpose_for
+from muniment.subject.rules import OWN_CLASSES
 from muniment.subject.store import MOST
 from muniment.verbs.declaration import verb
 
 Code = Annotated[str, Field(min_length=8, max_length=64)]
-_BASIS = "subject_opt_in"
 
 
 class WithCode(VerbInput):
@@ -238,6 +235,17 @@ async def forget(context: FabricContext, asker: Asker, request: Forget) -> Retra
     return await acts.forget(context, await person_of(context, asker, request.code), request.memory_id)
 
 
+@verb("me.undo", right="me", http="POST /me/memories/{memory_id}/undo", retry=True, cli="me undo")
+async def undo(context: FabricContext, me: Principal, request: OwnMemory) -> Undone:
+    """Undo what policy promoted about the caller, and promote again what it had superseded.
+
+    Within the pack's term; after it, `forget` is possible still. What a person had approved, or what cannot come back
+    at once, waits for a person. Raises `NotFound`, `Denied` for a memory that is not of the caller's own runs alone,
+    and `Conflict` if a person approved it, if it was retracted, or if the term is over.
+    """
+    return await acts.undo(context, await person_of(context, me, None), request.memory_id)
+
+
 @verb("me.allow_again", right="me", http="POST /me/memories/{memory_id}/allow-again", retry=True, cli="me allow-again")
 async def allow_again(context: FabricContext, me: Principal, request: OwnMemory) -> MyMemory:
     """Let a fact that was forgotten be proposed again. Raises `NotFound`, and `Conflict` if it was not forgotten."""
@@ -306,33 +314,16 @@ async def give_consent(context: FabricContext, me: Principal, request: OwnConsen
     A consent for everything of a label answers the open consent requests for that label: their captures run again.
     """
     person = await person_of(context, me, None)
-    terms = _terms(person.user_id, person.pack, request, person.how)
-    consents.check(terms, person.pack, context.now())
-    if request.supersedes is not None:
-        async with reading(context, person) as own:
-            await consents.one(own.tx, context.vault, request.supersedes, field="supersedes")
-    await context.open_tenant(me.tenant_id)
-    async with context.write_once(me.tenant_id, "privacy", under=person.pack) as tx:
-        granted = await consents.grant(tx, context.vault, me, terms, person.pack)
-        if "*" in terms.predicates_allowed:
-            await consent_requests.answer_all(tx, person.names, terms.data_classifications_allowed, person.user_id)
-        return granted
-
-
-def _terms(user_id: str, pack: Any, request: OwnConsent, how: str) -> ConsentInput:
-    subject = user_subject(user_id, pack)
-    if subject is None:
-        raise InvalidInput("no subject can have this user's id, so nobody can consent for it", field="user_id")
-    return ConsentInput(
-        subject=subject,
-        purpose=request.purpose or purpose_for(pack),
-        predicates_allowed=request.predicates_allowed,
-        data_classifications_allowed=request.data_classifications_allowed,
-        basis=_BASIS,
+    terms = own_consents.terms_of(
+        person,
+        request.data_classifications_allowed,
+        purpose=request.purpose,
+        predicates=request.predicates_allowed,
         valid_until=request.valid_until,
         supersedes=request.supersedes,
-        evidence_refs=tuple(dict.fromkeys((*request.evidence_refs, how))),
+        evidence=request.evidence_refs,
     )
+    return await own_consents.give(context, person, terms)
 
 
 class RevokeOwn(VerbInput):
@@ -346,11 +337,7 @@ class RevokeOwn(VerbInput):
 async def revoke(context: FabricContext, me: Principal, request: RevokeOwn) -> Consent:
     """Revoke a consent of the caller's own: its memories are hidden from the next recall on. Raises `NotFound`."""
     person = await person_of(context, me, None)
-    async with reading(context, person) as own:
-        await consents.one(own.tx, context.vault, request.consent_id)
-    evidence = tuple(dict.fromkeys((*request.evidence_refs, person.how)))
-    async with context.write_once(me.tenant_id, "privacy") as tx:
-        return await consents.revoke(tx, context.vault, me, request.consent_id, evidence)
+    return await own_consents.revoke(context, person, request.consent_id, request.evidence_refs)
 
 
 class Answer(WithCode):
@@ -375,28 +362,7 @@ async def answer(context: FabricContext, asker: Asker, request: Answer) -> MyCon
     `Conflict` if it was answered before or has ended.
     """
     person = await person_of(context, asker, request.code)
-    async with reading(context, person) as own:
-        await consent_requests.open_request(own.tx, request.request_id)
-    async with (
-        context.reported(person.principal, "me", request.request_id),
-        context.write_once(person.principal.tenant_id, "privacy", under=person.pack) as tx,
-    ):
-        code_id = await person.hold_code(context, tx, request.answer, request.request_id)
-        asked = await consent_requests.open_request(tx, request.request_id)
-        if request.answer == "grant":
-            evidence = (f"consent_request:{asked.request_id}", f"capture:{asked.capture_id}")
-            terms = build(OwnConsent, {"data_classifications_allowed": (asked.label,), "evidence_refs": evidence})
-            own_terms = _terms(person.user_id, person.pack, terms, person.how)
-            granted = own_terms.model_copy(update={"subject": asked.subject})
-            await consents.grant(tx, context.vault, person.principal, granted, person.pack)
-            await consent_requests.run_again(tx, asked.capture_id, person.user_id)
-        given = "granted" if request.answer == "grant" else "refused"
-        await consent_requests.record_answer(tx, asked.request_id, given, person.user_id)
-        if code_id is not None:
-            await codes.use(tx, code_id)
-    async with reading(context, person) as own:
-        found = await own.consent_requests(closed=True)
-    return next(one for one in found if one.request_id == request.request_id)
+    return await own_consents.answer(context, person, request.request_id, request.answer)
 
 
 # ---- taking it along ----

@@ -113,7 +113,7 @@ CREATE TABLE verdicts (
   CONSTRAINT verdicts_lift CHECK (action <> 'lift' OR by_kind IN ('operator', 'end_user')),
   CONSTRAINT verdicts_undo CHECK (action <> 'undo' OR (by_kind <> 'system' AND memory_id IS NOT NULL)),
   -- What an end user may decide about a fact of their own (SUB-2, PRO-8); a hold or a block is what the pack makes of it.
-  CONSTRAINT verdicts_of_its_subject CHECK (by_kind <> 'end_user' OR action IN ('approve', 'reject', 'lift', 'hold', 'block', 'duplicate', 'undo'))
+  CONSTRAINT verdicts_of_its_subject CHECK (by_kind <> 'end_user' OR action IN ('approve', 'reject', 'lift', 'hold', 'block', 'duplicate', 'undo', 'withdraw'))
 );
 CREATE UNIQUE INDEX verdicts_one_final ON verdicts (tenant_id, proposal_id)
   WHERE action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw');

@@ -258,7 +258,10 @@ CREATE TABLE promotion_locks (
 
 -- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('memory_bodies', 'promotion_locks');
-SELECT rows_of_transaction('memories', 'tenant_promote', mark => 'born_txid');
+-- What a person confirms is a fact to keep: their request to forget or to correct something promotes nothing (SUB-2, CAN-12).
+SELECT rows_of_transaction('memories', 'tenant_promote', mark => 'born_txid', writes => $$CASE WHEN approver_kind = 'end_user' THEN EXISTS (
+    SELECT FROM proposals p WHERE p.tenant_id = memories.tenant_id AND p.proposal_id = memories.proposal_id AND p.action = 'promote')
+    ELSE true END$$);
 -- An end user has only facts of their own runs forgotten (SUB-3), under their own name; what they confirmed corrects nothing (SUB-2).
 SELECT rows_of_transaction('retractions', 'tenant_retract', writes => $$CASE WHEN reason = 'forgotten' THEN EXISTS (
     SELECT FROM memories m WHERE m.tenant_id = retractions.tenant_id AND m.memory_id = retractions.memory_id AND m.user_id = retracted_by)

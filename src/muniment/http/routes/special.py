@@ -102,6 +102,8 @@ async def events(
     ] = None,
     about: Annotated[Name | None, Query(description="an id that they name")] = None,
     latest: Annotated[bool, Query(description="the last first; `after` is the number that they come before")] = False,
+    since: Annotated[Instant | None, Query(description="only events from this moment on")] = None,
+    until: Annotated[Instant | None, Query(description="only events from before this moment")] = None,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
     last_event_id: Annotated[
         str | None, Header(max_length=64, description="the position from which an interrupted stream continues")
@@ -113,12 +115,19 @@ async def events(
     `Last-Event-ID`, the next stream continues after it.
     """
     if STREAM in (accept or ""):
-        if types is not None or about is not None or latest:
+        if types is not None or about is not None or latest or since is not None or until is not None:
             raise InvalidInput("a stream has all events, in their order", field="types")
         streams: Streams = request.app.state.streams
         return streams.open(asking, after, last_event_id, request.state.check_again)
     found = await asking.fabric.events(
-        asking.principal, after=after or 0, limit=limit, types=types, about=about, latest=latest
+        asking.principal,
+        after=after or 0,
+        limit=limit,
+        types=types,
+        about=about,
+        latest=latest,
+        since=since,
+        until=until,
     )
     return page(found, limit, "seq")
 

@@ -16,6 +16,9 @@ _SHARE = 0.4
 _WEIGHTS = (3.56, 5.86, 1.13, 5.77, -3.26, -2.13, -0.32)
 # From this score on, the logarithm of the odds, a pair is read.
 _LEAST = -1.4
+# Below this similarity two things that people say of themselves, without a word in common, are not read.
+_LEAST_OF_SELF = 0.15
+_SELF = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours)\b", re.IGNORECASE)
 # The end of a sentence that is no question.
 _STATED = re.compile(r"[.!]\s")
 # What belongs to somebody of somebody: "Niko's sister's bicycle".
@@ -55,13 +58,19 @@ def same_subject(a: str, b: str) -> bool:
 
 
 def share_enough_words(a: str, b: str, similarity: float) -> bool:
-    """Return False where two texts share too little for their length to be about one thing."""
+    """Return False where two texts share too little for their length to be about one thing.
+
+    What people say of themselves always has one subject, so that the judge cannot tell two things apart by it: such
+    texts must share a word, or be a little similar.
+    """
+    if similarity < _LEAST_OF_SELF and _SELF.search(a) and _SELF.search(b) and not _shared_words(a, b):
+        return False
     return sum(w * x for w, x in zip(_WEIGHTS, overlap_features(a, b, similarity), strict=True)) >= _LEAST
 
 
 def overlap_features(a: str, b: str, similarity: float) -> tuple[float, ...]:
     """Return what `share_enough_words` weighs: a constant, the similarity, shared words and numbers of words."""
-    ours, theirs = (words | names for words, names in map(content_words, (a, b)))
+    ours, theirs = _all_words(a), _all_words(b)
     shared, fewest, most = len(ours & theirs), *sorted((len(ours), len(theirs)))
     return (
         1.0,
@@ -72,6 +81,15 @@ def overlap_features(a: str, b: str, similarity: float) -> tuple[float, ...]:
         log1p(fewest),
         log1p(most),
     )
+
+
+def _shared_words(a: str, b: str) -> set[str]:
+    return _all_words(a) & _all_words(b)
+
+
+def _all_words(text: str) -> set[str]:
+    words, names = content_words(text)
+    return words | names
 
 
 def _named_subject(text: str) -> frozenset[str] | None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from muniment.model.compiled import Block, BlockKind, Citation, ManifestEntry
 from muniment.model.recall import ConflictSet, Record
-from muniment.model.speakers import is_only_claimed
+from muniment.model.speakers import USER, is_only_claimed
 from muniment.model.validity import validity_text
 from muniment.recall.compiling.neutral import visible, visible_name
 
@@ -158,7 +158,8 @@ def _provenance_fields(record: Record) -> Iterator[tuple[str, str]]:
     origin = record.provenance
     yield "class", record.write_class
     yield "confidence", f"{record.confidence:.2f}"
-    yield "source", origin.source
+    # The words of the run's own user are theirs, whoever wrote them down.
+    yield "source", "end_user" if origin.vouched == USER else origin.source
     yield "kind", origin.kind
     yield "observed", minute_text(origin.observed_at)
     if (valid := validity_text(record.valid_from, record.valid_until)) is not None:
