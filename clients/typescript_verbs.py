@@ -188,6 +188,9 @@ class _Method:
         content = self._operation.get("requestBody", {}).get("content", {}).get("application/json")
         if content is None:
             return None
+        if "oneOf" in content["schema"]:
+            # The fields of the verb come first; a document is the other form that the route takes.
+            return content["schema"]["oneOf"][0]["$ref"].removeprefix(_SCHEMAS)
         (name,) = {one["$ref"].removeprefix(_SCHEMAS) for one in _parts(content["schema"]) if "$ref" in one}
         return name
 

@@ -239,6 +239,7 @@ GROUPS = (
     "Work",
     "Keys",
     "Me",
+    "Imports",
     "ErasureRequests",
     "Codes",
     "StoredItems",

@@ -189,6 +189,11 @@ CALLS: dict[str, Call] = {
             ]
         },
     ),
+    "export": Call(
+        "officer",
+        {"subject": "customer:nobody"},
+        {"subject": [*CEIDS], "user_id": NAMES, "run": [5, "run", [], True], "query": ["goes with a run"]},
+    ),
     "erase": Call("officer", {"subject": "customer:nobody"}, {"subject": CEIDS, "user_id": NAMES}),
     "erase_fact": Call(
         "officer",

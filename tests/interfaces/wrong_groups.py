@@ -42,6 +42,15 @@ BOUND: list[Any] = [*COUNTS[1:], 1001, None]
 ITEM: dict[str, Any] = {"namespace": ["prefs"], "key": "food"}
 ITEM_NAMES: dict[str, list[Any]] = {"namespace": [*NAMESPACE, [], None], "key": PART}
 ITEM_SAYS: dict[str, list[Any]] = {"origin": NAMES, "classification": [*LABELS, None], "confidence": [*SHARES, None]}
+CONSENT_DOCUMENT: dict[str, Any] = {
+    "consent_id": "cns_wrong",
+    "subject_ceid": SUBJECT,
+    "tenant_id": "{tenant}",
+    "purpose": "support",
+    "scope": {"predicates_allowed": ["*"], "data_classifications_allowed": ["PII"]},
+    "basis": "opt_in",
+    "captured_at": "2026-01-01T00:00:00Z",
+}
 GROUPS: dict[str, Call] = {
     "items.put": Call(
         "run",
@@ -100,6 +109,14 @@ GROUPS: dict[str, Call] = {
             "supersedes": [*NAMES, "{their_consent}", "cns_0"],
         },
         ("subject", "purpose", "predicates_allowed", "data_classifications_allowed", "basis"),
+    ),
+    "consent.grant_many": Call(
+        "officer",
+        {"documents": [CONSENT_DOCUMENT]},
+        {"documents": [None, 5, "abc", {}, []], "each": FLAGS},
+    ),
+    "consent.document": Call(
+        "officer", {"consent_id": "{consent}"}, {"consent_id": [*IDS, "{their_consent}", "cns_0"]}
     ),
     "consent.revoke": Call(
         "officer",
@@ -174,6 +191,9 @@ GROUPS: dict[str, Call] = {
     ),
     "queue.attend": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
     "queue.get": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
+    "queue.document": Call(
+        "reviewer", {"proposal_id": "{proposal}"}, {"proposal_id": [*IDS, "{their_proposal}", "mwp_0"]}
+    ),
     "queue.evidence": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
     "queue.approve": Call(
         "reviewer",

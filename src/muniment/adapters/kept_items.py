@@ -9,7 +9,7 @@ from uuid import uuid4
 from muniment.adapters.packs import pack_for_tool
 from muniment.client import Client
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.memory.opening import TENANT, Terms, local_person
+from muniment.memory.opening import TENANT, Terms, person_of
 from muniment.memory.words import why_refused
 from muniment.model.context import Principal, RunContext
 from muniment.model.fields import build
@@ -90,7 +90,7 @@ class KeptItems:
             user_id=user,
             speaks_for={"tools": [tool]},
         )
-        person = local_person(user)
+        person = person_of(TENANT, user)
         return cls(fabric, run, tool=tool, person=person, wait=wait, classification=classification, owned=True)
 
     def close(self) -> None:

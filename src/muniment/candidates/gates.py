@@ -295,8 +295,9 @@ def _addressing(text: str) -> tuple[str, ...]:
 def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
     """Yield every text of a candidate."""
     yield candidate.text
-    if candidate.speaker is not None:
-        yield candidate.speaker
+    for name in (candidate.speaker, candidate.claimed_author):
+        if name is not None:
+            yield name
     if candidate.value is not None:
         yield from strings(candidate.value)
     yield from candidate.evidence_refs

@@ -74,12 +74,17 @@ alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {no
   SELECT FROM consents c
   WHERE c.tenant_id = :tenant_id AND c.root_id = alias.consent_root AND c.action = 'grant'
     AND c.valid_from <= :now AND c.valid_until > :now
-    AND ('*' = ANY (c.predicates) OR alias.predicate = ANY (c.predicates))
+    AND {consent_covers alias}
     AND alias.classification = ANY (c.labels)
     AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id
                     AND (n.action = 'revoke' OR n.valid_from <= :now))
     AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke'))
  END)
+
+-- name: consent_covers
+-- Whether a consent (c) covers the predicate of a fact: by name, by a beginning and a *, or with * all, plain statements too.
+('*' = ANY (c.predicates) OR alias.predicate = ANY (c.predicates)
+  OR EXISTS (SELECT FROM unnest(c.predicates) AS p (name) WHERE right(p.name, 1) = '*' AND starts_with(alias.predicate, left(p.name, -1))))
 
 -- name: consent_may_return
 -- A memory whose consent can still be renewed counts when facts are compared, even while nobody sees it. The last
@@ -94,8 +99,8 @@ alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {no
 -- Consent records, each with the record that superseded it.
 SELECT alias.tenant_id, alias.consent_id, alias.seq, alias.action, alias.subject, alias.purpose, alias.predicates, alias.labels, alias.basis, alias.captured_at,
   alias.valid_from, nullif(alias.valid_until, 'infinity') AS ends_at, alias.auditor_id, alias.supersedes, alias.root_id, alias.evidence,
-  n.consent_id AS superseded_by, n.valid_from AS superseded_from,
-  (SELECT min(r.captured_at) FROM consents r
+  alias.stated_at, alias.stated_auditor, n.consent_id AS superseded_by, n.valid_from AS superseded_from,
+  (SELECT min(coalesce(r.stated_at, r.captured_at)) FROM consents r
    WHERE r.tenant_id = :tenant_id AND r.root_id = alias.root_id AND r.action = 'revoke') AS revoked_at,
   w.swept_at
 FROM consents alias

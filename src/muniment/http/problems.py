@@ -36,7 +36,7 @@ _CODES = {
     415: "unsupported_media_type",
     422: "invalid_input unknown_classification pack_invalid",
     429: "rate_limited",
-    500: "archive_broken seal_broken internal",
+    500: "archive_broken backup_broken seal_broken internal",
     502: "extractor_failed",
     503: "clock_ahead embedder_unavailable readers_unavailable storage_unavailable schema_missing schema_newer "
     "key_unavailable package_missing purge_incomplete",
@@ -44,7 +44,15 @@ _CODES = {
 STATUS: dict[str, int] = {code: status for status, codes in _CODES.items() for code in codes.split()}
 # Errors in the configuration of the server: callers get only the code.
 _SETUP_ERRORS = frozenset(
-    {"schema_missing", "schema_newer", "key_unavailable", "archive_broken", "package_missing", "purge_incomplete"}
+    {
+        "schema_missing",
+        "schema_newer",
+        "key_unavailable",
+        "archive_broken",
+        "backup_broken",
+        "package_missing",
+        "purge_incomplete",
+    }
 )
 _TITLES = {code: code.replace("_", " ").capitalize() for code in STATUS}
 _RPC_SERVER_ERROR = -32000

@@ -35,6 +35,8 @@ NUMBER_BITS = 1024
 LATEST = 2**62
 
 Source = Literal["agent", "operator", "system", "end_user"]
+# What rules go by: the source, or that it was imported from another system, whoever did that (IMP-2).
+SourceClass = Literal["agent", "operator", "system", "end_user", "import"]
 CaptureKind = Literal["tool_result", "decision", "effect", "message", "approval", "statement"]
 WriteClass = Literal["evidence_link", "preference", "decision_outcome", "correction", "statement"]
 Tier = Literal["working", "episodic", "semantic", "durable"]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from muniment.consent.rules import covers_predicate
 from muniment.database.half_precision import ERROR, exact_dots, fast_dots
 from muniment.pack import Pack
 from muniment.recall import rules
@@ -350,7 +351,7 @@ class _ConsentCheck:
             record.action == "grant"
             and record.valid_from <= self._now
             and (record.valid_until is None or record.valid_until > self._now)
-            and ("*" in record.predicates or profile.predicate in record.predicates)
+            and covers_predicate(record.predicates, profile.predicate or None)
             and profile.classification in record.labels
             and record.consent_id not in renewed
             for record in chain

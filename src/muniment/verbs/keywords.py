@@ -205,6 +205,7 @@ class ConsentFields(TypedDict, total=False):
     subject: Required[str]
     purpose: Required[str]
     predicates_allowed: Required[Sequence[str]]
+    """Predicates that it covers; one may end in `*`, and `*` alone is all, plain statements too."""
     data_classifications_allowed: Required[Sequence[str]]
     basis: Required[str]
     valid_from: datetime | None

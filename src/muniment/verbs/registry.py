@@ -21,6 +21,7 @@ PACKAGES = (
     "consent",
     "subject",
     "erasure",
+    "transfer",
     "audit",
     "archives",
     "packs",
@@ -52,6 +53,11 @@ GROUPS: Mapping[str, Group] = {
         "Me",
         "What end users see and do about themselves.",
         "What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen.",
+    ),
+    "imports": Group(
+        "Imports",
+        "Imports from other systems.",
+        "Items of other memory systems, brought in through the same gates as everything (IMP-1).",
     ),
     "erasure_requests": Group(
         "ErasureRequests",

@@ -368,6 +368,15 @@ export class PurgeIncomplete extends StorageError {
   }
 }
 
+/** A backup was changed, is incomplete, is sealed for another key, or does not verify; nothing of it is kept. */
+export class BackupBroken extends StorageError {
+  static override readonly code: string = "backup_broken";
+
+  static {
+    this.prototype.name = "BackupBroken";
+  }
+}
+
 /** An archive file is missing, was changed, or cannot be read. */
 export class ArchiveBroken extends StorageError {
   static override readonly code: string = "archive_broken";
@@ -416,6 +425,7 @@ export type ErrorCode =
   | "key_unavailable"
   | "seal_broken"
   | "purge_incomplete"
+  | "backup_broken"
   | "archive_broken";
 
 /** The class of each code. */
@@ -457,5 +467,6 @@ export const errorClasses: ReadonlyMap<string, typeof MunimentError> = new Map<s
   [KeyUnavailable.code, KeyUnavailable],
   [SealBroken.code, SealBroken],
   [PurgeIncomplete.code, PurgeIncomplete],
+  [BackupBroken.code, BackupBroken],
   [ArchiveBroken.code, ArchiveBroken],
 ]);

@@ -83,6 +83,9 @@ export interface CapturesRerunBody extends Schema<"CapturesRerunBody"> {}
 /** A label such as `m1` in a block, and the memory it refers to. */
 export interface Citation extends Schema<"Citation"> {}
 
+/** What another system says of something that was imported from it; nobody vouches for it (IMP-2). */
+export interface Claims extends Schema<"Claims"> {}
+
 /** The queue of one class: what people decided in the window, and what waited at its end. */
 export interface ClassQueue extends Schema<"ClassQueue"> {}
 
@@ -104,14 +107,26 @@ export interface ConflictSet extends Schema<"ConflictSet"> {}
 /** One record of the ledger, with its state as derived from the records after it (CON-1, CON-7). */
 export interface Consent extends Schema<"Consent"> {}
 
-/** What `consent.grant` takes. */
-export interface ConsentGrantBody extends Schema<"ConsentGrantBody"> {}
+/** A consent to record. */
+export interface ConsentBody extends Schema<"ConsentBody"> {}
+
+/** A consent as a document for exchange: it round-trips key for key (CON-8). */
+export interface ConsentDocument extends Schema<"ConsentDocument"> {}
+
+/** Many consent documents. */
+export interface ConsentGrantManyBody extends Schema<"ConsentGrantManyBody"> {}
+
+/** What became of one of many consent documents: the record, or why it was not recorded. */
+export interface ConsentOutcome extends Schema<"ConsentOutcome"> {}
 
 /** The memories that rely on a consent and its renewals: a revocation hides them from the next recall on. */
 export interface ConsentReach extends Schema<"ConsentReach"> {}
 
 /** Which consent to revoke, and on what evidence. */
 export interface ConsentRevokeBody extends Schema<"ConsentRevokeBody"> {}
+
+/** What a consent covers. */
+export interface ConsentScope extends Schema<"ConsentScope"> {}
 
 /** The result of one consolidation pass over a tenant's captures. */
 export interface Consolidation extends Schema<"Consolidation"> {}
@@ -128,7 +143,10 @@ export interface ContradictedMemory extends Schema<"ContradictedMemory"> {}
 /** An open or resolved contradiction with both its sides. */
 export interface Contradiction extends Schema<"Contradiction"> {}
 
-export interface ContradictionCheck extends Schema<"ContradictionCheck"> {}
+/** What the checks found when it entered the queue: live memories that it repeats or contradicts. */
+export interface ContradictionCheck-Input extends Schema<"ContradictionCheck-Input"> {}
+
+export interface ContradictionCheck-Output extends Schema<"ContradictionCheck-Output"> {}
 
 /** A contradiction with the content of both sides: the existing memory, and what contradicts it. */
 export interface ContradictionDetails extends Schema<"ContradictionDetails"> {}
@@ -193,6 +211,12 @@ export interface ExplainBody extends Schema<"ExplainBody"> {}
 /** Why a memory was visible, or which filters hid it (REC-10). It holds no content. */
 export interface Explanation extends Schema<"Explanation"> {}
 
+/** An export: everything that is held about a subject, or the answer to a run. */
+export interface Export extends Schema<"Export"> {}
+
+/** What to export: a subject or an end user, or what a run is told. */
+export interface ExportBody extends Schema<"ExportBody"> {}
+
 /** A fact that an erasure would take: its text as a reviewer sees it, and what was made of it. */
 export interface FactAtStake extends Schema<"FactAtStake"> {}
 
@@ -223,8 +247,41 @@ export interface Head extends Schema<"Head"> {}
 /** How the server is. */
 export interface Health extends Schema<"Health"> {}
 
+/** What an import would do, item by item; nothing was written. */
+export interface ImportPreview extends Schema<"ImportPreview"> {}
+
+/** What one call of an import brought in: a capture for each item that is new. */
+export interface ImportReceipt extends Schema<"ImportReceipt"> {}
+
+/** How far an import has come: its captures, and what became of their facts. */
+export interface ImportState extends Schema<"ImportState"> {}
+
+/** How one proposal of an import was decided, by a named person's verdict on many at once. */
+export interface ImportVerdict extends Schema<"ImportVerdict"> {}
+
+/** A page of verdicts on an import; `after` goes on with the next page, none at the end. */
+export interface ImportVerdicts extends Schema<"ImportVerdicts"> {}
+
+/** A verdict on what an import brought in. */
+export interface ImportsApproveBody extends Schema<"ImportsApproveBody"> {}
+
+/** Captures of imports. */
+export interface ImportsOutcomesBody extends Schema<"ImportsOutcomesBody"> {}
+
+/** Items to look at before they are imported. */
+export interface ImportsPreviewBody extends Schema<"ImportsPreviewBody"> {}
+
+/** Items to import. */
+export interface ImportsRunBody extends Schema<"ImportsRunBody"> {}
+
 /** A promoted item that the run may see. */
 export interface Item extends Schema<"Item"> {}
+
+/** A fact of an item, and what becomes of it. */
+export interface ItemFact extends Schema<"ItemFact"> {}
+
+/** What becomes, or became, of one item; of several facts in one the first that is not refused counts. */
+export interface ItemOutcome extends Schema<"ItemOutcome"> {}
 
 /** A value that the caller put, or a request of theirs to delete, that waits for a person; without content. */
 export interface ItemWaiting extends Schema<"ItemWaiting"> {}
@@ -421,8 +478,17 @@ export interface PromotionTally extends Schema<"PromotionTally"> {}
 /** A candidate in review, or one that has had its final verdict. */
 export interface Proposal extends Schema<"Proposal"> {}
 
-/** What `propose` takes: a typed fact, and the circumstances of its capture. */
-export interface ProposeBody extends Schema<"ProposeBody"> {}
+/** A typed fact to propose. */
+export interface ProposalBody extends Schema<"ProposalBody"> {}
+
+/** A proposal as a document for exchange: it round-trips key for key (REV-10). */
+export interface ProposalDocument extends Schema<"ProposalDocument"> {}
+
+/** A proposal document, as it is exchanged; its checks are computed anew. */
+export interface ProposalDocumentBody extends Schema<"ProposalDocumentBody"> {}
+
+/** The candidate part of a proposal document (REV-10). */
+export interface ProposedFact extends Schema<"ProposedFact"> {}
 
 /** A record's provenance: where it came from, who approved it, when (REC-5). */
 export interface Provenance extends Schema<"Provenance"> {}

@@ -27,8 +27,11 @@ import type {
   CompileBody,
   CompiledMemory,
   Consent,
-  ConsentGrantBody,
+  ConsentBody,
+  ConsentDocument,
+  ConsentGrantManyBody,
   ConsentListQuery,
+  ConsentOutcome,
   ConsentReach,
   ConsentReachQuery,
   ConsentRevokeBody,
@@ -52,10 +55,21 @@ import type {
   Evidence,
   ExplainBody,
   Explanation,
+  Export,
+  ExportBody,
   FactErasure,
   Graph,
   Head,
+  ImportPreview,
+  ImportReceipt,
+  ImportState,
+  ImportVerdicts,
+  ImportsApproveBody,
+  ImportsOutcomesBody,
+  ImportsPreviewBody,
+  ImportsRunBody,
   Item,
+  ItemOutcome,
   ItemWaiting,
   ItemWritten,
   Items,
@@ -115,7 +129,8 @@ import type {
   Profile,
   PromotedMemory,
   Proposal,
-  ProposeBody,
+  ProposalBody,
+  ProposalDocument,
   QueueApproveBody,
   QueueApproveManyBody,
   QueueAssignBody,
@@ -195,6 +210,18 @@ export class Queue extends VerbGroup {
   async get(proposalId: string, options?: RequestOptions): Promise<Proposal> {
     return await this.connection.call(
       { method: "GET", path: `/v1/queue/${segment(proposalId, "proposal_id")}`, effect: "read" },
+      options,
+    );
+  }
+
+  /**
+   * Return a proposal as a document, in the form that `propose` takes, with its checks as they were computed.
+   *
+   * Throws `NotFound`, and `InvalidInput` for a plain statement, which has no entity and no predicate.
+   */
+  async document(proposalId: string, options?: RequestOptions): Promise<ProposalDocument> {
+    return await this.connection.call(
+      { method: "GET", path: `/v1/queue/${segment(proposalId, "proposal_id")}/document`, effect: "read" },
       options,
     );
   }
@@ -369,9 +396,40 @@ export class Queue extends VerbGroup {
 
 /** The consent ledger of a tenant. */
 export class Consents extends VerbGroup {
-  /** Record a consent; with `supersedes` it renews or changes an earlier one. */
-  async grant(fields: ConsentGrantBody, options?: RequestOptions): Promise<Consent> {
+  /**
+   * Record a consent; with `supersedes` it renews or changes an earlier one.
+   *
+   * It also takes the fields of a consent document as they are (`**document`): recorded elsewhere, with its own id,
+   * times and evidence. The same document twice is one record. Throws `Conflict` for an id with other content, and
+   * `Denied` for a document of another tenant.
+   */
+  async grant(fields: ConsentBody, options?: RequestOptions): Promise<Consent> {
     return await this.connection.call({ method: "POST", path: "/v1/consents", effect: "write", body: fields }, options);
+  }
+
+  /**
+   * Record many consent documents, all or none, or `each` by itself; the outcomes are in their order.
+   *
+   * With an error nothing is recorded, unless `each` is set; every document that has one is named with it. Documents
+   * that are in the ledger already count as recorded: a call can be repeated.
+   */
+  async grantMany(
+    documents: ConsentGrantManyBody["documents"],
+    fields: Omit<ConsentGrantManyBody, "documents"> = {},
+    options?: RequestOptions,
+  ): Promise<ConsentOutcome[]> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/consents/documents", effect: "write", body: { ...fields, documents }, slow: true },
+      options,
+    );
+  }
+
+  /** Return one record as a consent document, in the form that `consent.grant` takes. Throws `NotFound`. */
+  async document(consentId: string, options?: RequestOptions): Promise<ConsentDocument> {
+    return await this.connection.call(
+      { method: "GET", path: `/v1/consents/${segment(consentId, "consent_id")}/document`, effect: "read" },
+      options,
+    );
   }
 
   /** Revoke a consent: its memories are hidden from the next recall on. */
@@ -646,6 +704,86 @@ export class Me extends VerbGroup {
    */
   async forgetEverything(options?: RequestOptions): Promise<ErasureRequest> {
     return await this.connection.call({ method: "POST", path: "/v1/me/erasure", effect: "write", slow: true }, options);
+  }
+}
+
+/** Items of other memory systems, brought in through the same gates as everything (IMP-1). */
+export class Imports extends VerbGroup {
+  /**
+   * Show what an import would make of each item: refused by which gate and why, waiting and why, promoted, duplicate.
+   *
+   * Nothing is written, by a login that cannot. The items pass the same gates as when they are imported, and those that
+   * policy would promote are also compared with each other.
+   */
+  async preview(
+    system: ImportsPreviewBody["system"],
+    items: ImportsPreviewBody["items"],
+    fields: Omit<ImportsPreviewBody, "items" | "system"> = {},
+    options?: RequestOptions,
+  ): Promise<ImportPreview> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/imports/preview", effect: "read", body: { ...fields, system, items }, slow: true },
+      options,
+    );
+  }
+
+  /**
+   * Import items from another system, all that are valid in one transaction: each becomes a capture.
+   *
+   * The capture's author is the caller; source and trust are the import's own class. Author and times of the other
+   * system are kept as claims. `consolidate`, or the worker, then takes them through the gates like everything else. An
+   * item that was imported before is left out, so a call can be repeated; one that changed there comes in again, one
+   * that was erased here does not. Items that are not valid are named with their errors, and the others are imported.
+   */
+  async run(
+    system: ImportsRunBody["system"],
+    items: ImportsRunBody["items"],
+    fields: Omit<ImportsRunBody, "items" | "system"> = {},
+    options?: RequestOptions,
+  ): Promise<ImportReceipt> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/imports", effect: "write", body: { ...fields, system, items }, slow: true },
+      options,
+    );
+  }
+
+  /**
+   * Show what became of imported captures, in the order of the ids: refused, waiting, promoted, duplicate.
+   *
+   * Ids and codes, no content. What is not the capture of an import is left out.
+   */
+  async outcomes(captureIds: ImportsOutcomesBody["capture_ids"], options?: RequestOptions): Promise<ItemOutcome[]> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/imports/outcomes", effect: "read", body: { capture_ids: captureIds } },
+      options,
+    );
+  }
+
+  /** Show how far an import has come: its captures, and what became of their facts. Throws `NotFound`. */
+  async get(importId: string, options?: RequestOptions): Promise<ImportState> {
+    return await this.connection.call(
+      { method: "GET", path: `/v1/imports/${segment(importId, "import_id")}`, effect: "read" },
+      options,
+    );
+  }
+
+  /**
+   * Approve the open proposals of an import, by the caller's named verdict, a page at a time.
+   *
+   * Only ordinary ones are approved (REV-13), and what is durable or sensitive not by whoever imported it (REV-4); the
+   * others are left out, with the reasons. Throws `NotFound`.
+   */
+  async approve(importId: string, fields: ImportsApproveBody = {}, options?: RequestOptions): Promise<ImportVerdicts> {
+    return await this.connection.call(
+      {
+        method: "POST",
+        path: `/v1/imports/${segment(importId, "import_id")}/approve`,
+        effect: "write",
+        body: fields,
+        slow: true,
+      },
+      options,
+    );
   }
 }
 
@@ -1331,6 +1469,8 @@ export class Verbs extends VerbGroup {
   readonly consent: Consents;
   /** What end users see and do about themselves. */
   readonly me: Me;
+  /** Imports from other systems. */
+  readonly imports: Imports;
   /** Requests of end users to be erased. */
   readonly erasureRequests: ErasureRequests;
   /** One-time codes for end users. */
@@ -1361,6 +1501,7 @@ export class Verbs extends VerbGroup {
     this.queue = new Queue(connection);
     this.consent = new Consents(connection);
     this.me = new Me(connection);
+    this.imports = new Imports(connection);
     this.erasureRequests = new ErasureRequests(connection);
     this.codes = new Codes(connection);
     this.contradictions = new Contradictions(connection);
@@ -1396,8 +1537,12 @@ export class Verbs extends VerbGroup {
    * Propose a typed fact. It is captured, passes the gates and enters the queue, in one transaction.
    *
    * When a gate refuses it, the refusal is returned, with the gate and the reason, and the capture stays.
+   *
+   * It also takes the fields of a proposal document as they are (`**document`): the proposal gets the document's id,
+   * and every check in it is computed anew. The same document twice is one proposal. Throws `Conflict` for an id that
+   * is taken.
    */
-  async propose(fields: ProposeBody, options?: RequestOptions): Promise<Submission | Refusal> {
+  async propose(fields: ProposalBody, options?: RequestOptions): Promise<Submission | Refusal> {
     return await this.connection.call(
       { method: "POST", path: "/v1/proposals", effect: "write", body: fields },
       options,
@@ -1594,6 +1739,20 @@ export class Verbs extends VerbGroup {
   ): Promise<NameSearch> {
     return await this.connection.call(
       { method: "POST", path: "/v1/erasures/search", effect: "read", body: { ...fields, name }, slow: true },
+      options,
+    );
+  }
+
+  /**
+   * Export in the clear: everything that is held about one subject (an access request), or one answer to a run.
+   *
+   * A subject's export holds what the person themselves would see, and no text that is sealed under anybody else's key.
+   * An answer is a recall of that run, recorded like any other. Each export is an event. A whole tenant is exported
+   * only as a sealed backup, by whoever owns the database: `muniment export tenant`.
+   */
+  async export(fields: ExportBody = {}, options?: RequestOptions): Promise<Export> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/exports", effect: "read", body: fields, slow: true },
       options,
     );
   }

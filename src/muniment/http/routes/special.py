@@ -1,13 +1,25 @@
-"""The routes that are written by hand: one or many captures, streams, Prometheus text, and who one is."""
+"""The routes that are written by hand: one or many captures, documents, streams, Prometheus text, and who one is."""
 
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query, Request, Response
 
 from muniment.audit.verbs import events as list_events
+from muniment.candidates.verbs import propose as propose_fact
 from muniment.capture.verbs import capture as write_capture
+from muniment.consent.verbs import grant as grant_consent
 from muniment.errors import InvalidInput
-from muniment.http.bodies import Captured, CapturesBody, Limit, Page, given, page
+from muniment.http.bodies import (
+    Captured,
+    CapturesBody,
+    Consented,
+    Limit,
+    Page,
+    ProposalDocumentBody,
+    Proposed,
+    given,
+    page,
+)
 from muniment.http.caller import Asking, IdempotencyKey, May
 from muniment.http.event_stream import STREAM, Streams
 from muniment.http.routes.declared import keyed
@@ -16,10 +28,13 @@ from muniment.http.server_metrics import CONTENT_TYPE
 from muniment.metrics.prometheus import prometheus_text
 from muniment.metrics.verbs import metrics as measure
 from muniment.model.api_key import Credential
+from muniment.model.candidate import Refusal
 from muniment.model.capture import Receipt, Receipts
+from muniment.model.consent import Consent
 from muniment.model.events import Event, EventType
 from muniment.model.fields import Instant, Name
 from muniment.model.metrics import Metrics
+from muniment.model.proposal import Submission
 
 router = v1_router()
 
@@ -47,6 +62,31 @@ async def capture(
             for n, item in enumerate(items)
         ]
     return Receipts.of(await asking.fabric.capture_many(asker, items))
+
+
+@router.post("/proposals", status_code=201, tags=["proposals"])
+async def propose(
+    asking: Annotated[Asking, Depends(May(propose_fact))], body: Proposed, key: IdempotencyKey = None
+) -> Submission | Refusal:
+    """Propose a typed fact, or a proposal document as it is exchanged.
+
+    It is captured, passes the gates and enters the queue, in one transaction; a fact that a gate refuses is answered
+    with the gate and the reason. A document keeps its id, and every check in it is computed anew.
+    """
+    asker = await asking.asker(body.run)
+    fields = given(body, "run")
+    return await asking.fabric.propose(
+        asker, **(fields if isinstance(body, ProposalDocumentBody) else keyed(fields, key))
+    )
+
+
+@router.post("/consents", status_code=201, tags=["consents"])
+async def grant(asking: Annotated[Asking, Depends(May(grant_consent))], body: Consented) -> Consent:
+    """Record a consent; with `supersedes` it renews or changes an earlier one.
+
+    Or record a consent document as it is exchanged, with its own id, times and evidence.
+    """
+    return await asking.fabric.consent.grant(asking.principal, **given(body))
 
 
 @router.get("/events", tags=["events"], responses={200: {"content": {STREAM: _TEXT}}}, response_model=Page[Event])
