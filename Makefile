@@ -107,7 +107,7 @@ $(STAMP): pyproject.toml models/pyproject.toml constraints.txt | $(BIN)/python
 $(ADAPTERS)/.installed: pyproject.toml tests/adapters/constraints.txt
 	@echo "installing the agent frameworks (once; about a minute) ..."
 	@$(PYTHON) -m venv $(ADAPTERS)
-	@$(ADAPTERS)/bin/python $(INSTALL) -c tests/adapters/constraints.txt -e '.[$(ADAPTED),server]' langchain hypothesis pytest pytest-xdist
+	@$(ADAPTERS)/bin/python $(INSTALL) -c tests/adapters/constraints.txt -e '.[$(ADAPTED),server]' langchain langgraph-checkpoint-postgres mem0ai hypothesis pytest pytest-xdist
 	@touch $@
 
 $(CREWAI)/.installed: pyproject.toml tests/adapters/constraints-crewai.txt
