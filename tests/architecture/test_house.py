@@ -238,6 +238,8 @@ GROUPS = (
     "Keys",
     "Me",
     "ErasureRequests",
+    "Views",
+    "Subjects",
     "Codes",
 )
 

@@ -5,7 +5,6 @@ import json
 from datetime import timedelta
 from functools import cache, cached_property
 from typing import Annotated, Any, Literal, cast
-from urllib.parse import quote
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -117,12 +116,6 @@ class Identity(Section):
         dict,
         "Addresses of references for reviewers, by what stands before the colon: ticket: https://help.example/t/{id}.",
     )
-
-    def link_of(self, reference: str) -> str | None:
-        """The address of a reference such as ticket:812, by the template of its prefix; None where there is none."""
-        prefix, colon, rest = reference.partition(":")
-        template = self.reference_links.get(prefix) if colon and rest else None
-        return template.replace("{id}", quote(rest, safe="")) if template is not None else None
 
     def resolve(self, ceid: str) -> str:
         """The entity under the namespace that its own is an alias of; itself if it is none."""
