@@ -51,19 +51,19 @@ COMPONENTS: dict[str, str] = {
 def page(theme: str) -> str:
     """Return the page of all components in one scheme."""
     cards = "\n".join(f'<section class="card"><h2>{name}</h2>\n{html}\n</section>' for name, html in COMPONENTS.items())
-    sheet = SHEET.read_text("utf-8")
     return (
         f'<!doctype html>\n<html lang="en" data-theme="{theme}">\n<head><meta charset="utf-8"><title>Components, '
-        f"{theme}</title>\n<style>\n{sheet}</style></head>\n<body><main>\n<h1>Components, {theme}</h1>\n{cards}\n"
-        "</main></body>\n</html>\n"
+        f'{theme}</title>\n<link rel="stylesheet" href="console.css"></head>\n<body><main>\n<h1>Components, {theme}</h1>'
+        f"\n{cards}\n</main></body>\n</html>\n"
     )
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write both pages, and the style sheet beside them."""
     FOLDER.mkdir(exist_ok=True)
     for theme in ("light", "dark"):
         (FOLDER / f"{theme}.html").write_text(page(theme), "utf-8")
+    (FOLDER / "console.css").write_text(SHEET.read_text("utf-8"), "utf-8")
 
 
 if __name__ == "__main__":
