@@ -53,8 +53,8 @@ def page(theme: str) -> str:
     cards = "\n".join(f'<section class="card"><h2>{name}</h2>\n{html}\n</section>' for name, html in COMPONENTS.items())
     return (
         f'<!doctype html>\n<html lang="en" data-theme="{theme}">\n<head><meta charset="utf-8"><title>Components, '
-        f'{theme}</title>\n<link rel="stylesheet" href="console.css"></head>\n<body><main>\n<h1>Components, {theme}</h1>'
-        f"\n{cards}\n</main></body>\n</html>\n"
+        f'{theme}</title>\n<link rel="stylesheet" href="console.css"></head>\n<body><main>\n'
+        f"<h1>Components, {theme}</h1>\n{cards}\n</main></body>\n</html>\n"
     )
 
 
