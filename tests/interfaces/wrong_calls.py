@@ -107,7 +107,7 @@ CALLS: dict[str, Call] = {
         "author",
         {"text": "It rains", "classification": "INTERNAL"},
         {
-            "memory_id": [*IDS, "{their_memory}", "pm_0"],
+            "memory_id": [*NAMES, "{their_memory}", "pm_0"],
             "corrects_key": FLAGS,
             "write_class": [*CHOICES, "correction"],
             "entity": CEIDS,
