@@ -1,6 +1,6 @@
 -- What reviewers say to each other and how they look at the queue: comments and second looks, saved views, display names of
 -- subjects.
--- oldest program: 0045
+-- oldest program: 0048
 
 -- include schema/00_helpers.sql
 
