@@ -14,7 +14,7 @@ INSTALL  := -m pip install --disable-pip-version-check --no-input --quiet
 TOOLS  := $(VENV)/.tools
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt
 
-.PHONY: run test test-browser test-faults test-adapters test-typescript adapters-tested test-package lint-deploy release soak check format docs generate reference rule screenshots bench clean
+.PHONY: run test test-browser test-faults test-adapters test-typescript adapters-tested test-package lint-deploy release soak check format docs generate reference rule screenshots operator bench clean
 
 run: $(READY)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
@@ -80,12 +80,16 @@ generate: $(STAMP)       ## the Python APIs and the TypeScript client, from the 
 reference: $(STAMP)      ## the pages of the reference that are drawn from the code
 	@$(BIN)/python docs/site/reference.py
 	@$(BIN)/python docs/site/rules.py
+	@$(BIN)/python docs/site/components.py
 
 rule: $(STAMP)           ## one rule of the specification, its code and its tests: make rule ID=REV-4; RUN=1 runs the tests
 	@$(BIN)/python docs/site/rules.py $(or $(ID),$(error give a rule, such as: make rule ID=REV-4)) $(if $(RUN),--run)
 
 screenshots: $(STAMP)    ## every page of the console over the demo, in build/screenshots; takes Chromium
 	@$(BIN)/python -m tests.console.screenshots
+
+operator: $(STAMP)       ## somebody decides 300 mixed proposals by keyboard in the browser, timed; takes Chromium
+	@$(BIN)/python -m tests.console.operator_300
 
 bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench

@@ -13,6 +13,7 @@ from muniment.archives import verbs as archives_verbs
 from muniment.audit import verbs as audit_verbs
 from muniment.candidates import verbs as candidates_verbs
 from muniment.capture import verbs as capture_verbs
+from muniment.collaboration import verbs as collaboration_verbs
 from muniment.consent import verbs as consent_verbs
 from muniment.contradictions import verbs as contradictions_verbs
 from muniment.corrections import verbs as corrections_verbs
@@ -27,7 +28,7 @@ from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
 from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalEntry, Rerun, RerunReason
+from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalCount, RefusalEntry, Rerun, RerunReason
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, ConsentDocument, ConsentOutcome, ConsentReach, Sweep
@@ -43,9 +44,21 @@ from muniment.model.item import Item, Items, ItemWaiting, ItemWritten, Namespace
 from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
 from muniment.model.profile import Profile
 from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
-from muniment.model.proposal import Outcome, Proposal, ProposalDocument, Submission
+from muniment.model.proposal import HumanReason, Outcome, Proposal, ProposalDocument, Submission
 from muniment.model.recall import Recall, RecallDetails, RecallSummary
-from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
+from muniment.model.review_views import (
+    ApprovalPlan,
+    Danger,
+    EditCheck,
+    GroupOfProposals,
+    OpenStatus,
+    Presence,
+    Preview,
+    QueueCounts,
+    QueueGroup,
+    QueueOrder,
+    Risk,
+)
 from muniment.model.subject import (
     Act,
     Decided,
@@ -59,6 +72,16 @@ from muniment.model.subject import (
     MyProposal,
     MyRecall,
     OneTimeCode,
+)
+from muniment.model.teamwork import (
+    Agreement,
+    DayProgress,
+    Decision,
+    QueueOverview,
+    SavedView,
+    SecondLook,
+    SubjectName,
+    ViewFilters,
 )
 from muniment.model.trail import Evidence, Trail
 from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
@@ -108,6 +131,53 @@ class AsyncQueue(FabricGroup):
         the previous page.
         """
         return await review_verbs.list_proposals(self._context, asker, limit=limit, after=after, **fields)
+
+    async def groups(
+        self,
+        asker: Asker,
+        by: QueueGroup,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+    ) -> Sequence[GroupOfProposals]:
+        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
+        return await review_verbs.groups(
+            self._context,
+            asker,
+            by=by,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+        )
+
+    async def search(self, asker: Asker, words: str, *, limit: int = 50) -> Sequence[Proposal]:
+        """Find open proposals with all these words in their text, or in whom and what they are about; soonest due
+        first.
+
+        What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+        """
+        return await review_verbs.search_queue(self._context, asker, words=words, limit=limit)
 
     async def counts(self, asker: Asker) -> QueueCounts:
         """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
@@ -159,6 +229,7 @@ class AsyncQueue(FabricGroup):
         proposal_ids: Sequence[str],
         *,
         note: str | None = None,
+        versions: Mapping[str, int] | None = None,
         acknowledge: Mapping[str, str] | None = None,
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
@@ -166,10 +237,54 @@ class AsyncQueue(FabricGroup):
         A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust,
         contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`,
         and `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is
-        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise) stops no other.
+        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise), or that is at
+        another version than the one named in `versions`, stops no other.
         """
         return await review_verbs.approve_many(
-            self._context, asker, proposal_ids=proposal_ids, note=note, acknowledge=acknowledge
+            self._context, asker, proposal_ids=proposal_ids, note=note, versions=versions, acknowledge=acknowledge
+        )
+
+    async def plan_many(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+        proposal_ids: Sequence[str] | None = None,
+    ) -> ApprovalPlan:
+        """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+
+        Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is
+        stored.
+        """
+        return await review_verbs.plan_many(
+            self._context,
+            asker,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+            proposal_ids=proposal_ids,
         )
 
     async def edit(
@@ -255,9 +370,121 @@ class AsyncQueue(FabricGroup):
         """Assign a proposal to a reviewer."""
         return await review_verbs.assign(self._context, asker, proposal_id=proposal_id, version=version, to=to)
 
+    async def hold(
+        self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None
+    ) -> Proposal:
+        """Put a proposal on hold, to ask later; `release` returns it to the queue. Raises `Conflict` for a held one."""
+        return await review_verbs.hold(self._context, asker, proposal_id=proposal_id, version=version, note=note)
+
     async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """Unassign a proposal, or return a held one to the queue."""
         return await review_verbs.release(self._context, asker, proposal_id=proposal_id, version=version)
+
+    async def comment(
+        self, asker: Asker, proposal_id: str, *, version: int | None = None, text: str, mentions: Sequence[str] = ()
+    ) -> Proposal:
+        """Say something about a proposal, open or decided; whom it mentions finds it with `queue.list(mentioned=True)`.
+
+        It is kept with the verdicts, sealed with the fact and erased with it. It decides nothing, but what others read
+        before is out of date: an action with an earlier `version` is refused.
+        """
+        return await collaboration_verbs.comment(
+            self._context, asker, proposal_id=proposal_id, version=version, text=text, mentions=mentions
+        )
+
+    async def progress(self, asker: Asker) -> DayProgress:
+        """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
+        return await collaboration_verbs.progress(self._context, asker)
+
+    async def overview(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+        group: QueueGroup | None = None,
+    ) -> QueueOverview:
+        """Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved
+        views.
+        """
+        return await collaboration_verbs.overview(
+            self._context,
+            asker,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+            group=group,
+        )
+
+    async def second_look(self, asker: Asker) -> SecondLook:
+        """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).
+
+        Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+        """
+        return await collaboration_verbs.second_look(self._context, asker)
+
+    async def look_again(self, asker: Asker, proposal_id: str, *, would: Decision) -> Agreement:
+        """Record how the caller would have decided a proposal that somebody else decided; it changes nothing else.
+
+        Raises `Conflict` for one that is open, that the caller decided, or that was looked at again before.
+        """
+        return await collaboration_verbs.look_again(self._context, asker, proposal_id=proposal_id, would=would)
+
+
+class AsyncViews(FabricGroup):
+    """Views of the queue that the caller saved."""
+
+    async def save(self, asker: Asker, *, name: str, filters: ViewFilters) -> SavedView:
+        """Save a view of the queue under a name, for the caller alone; one of that name is replaced.
+
+        It holds filters and order, never whom they are about. Raises `Conflict` beyond 30 views.
+        """
+        return await collaboration_verbs.save_view(self._context, asker, name=name, filters=filters)
+
+    async def list(self, asker: Asker) -> Sequence[SavedView]:
+        """List the views of the queue that the caller saved, by name."""
+        return await collaboration_verbs.list_views(self._context, asker)
+
+    async def remove(self, asker: Asker, *, name: str) -> SavedView:
+        """Remove a view that the caller saved, and return it; raises `NotFound`."""
+        return await collaboration_verbs.remove_view(self._context, asker, name=name)
+
+
+class AsyncSubjects(FabricGroup):
+    """What people call the subjects, sealed and erased with them."""
+
+    async def name(self, asker: Asker, subject: str, name: str | None = None) -> SubjectName:
+        """Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
+
+        It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds
+        it.
+        """
+        return await collaboration_verbs.name_subject(self._context, asker, subject=subject, name=name)
+
+    async def get_name(self, asker: Asker, *, subject: str) -> SubjectName:
+        """Show the display name of a subject."""
+        return await collaboration_verbs.subject_name(self._context, asker, subject=subject)
 
 
 class AsyncConsents(FabricGroup):
@@ -588,7 +815,7 @@ class AsyncContradictions(FabricGroup):
         )
 
     async def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with the content of both sides; raises `NotFound`."""
+        """Read a contradiction with the content of both sides, and which to keep; raises `NotFound`."""
         return await contradictions_verbs.get_contradiction(self._context, asker, contradiction_id=contradiction_id)
 
     async def resolve(
@@ -809,6 +1036,10 @@ class AsyncRefusals(FabricGroup):
         whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
         """
         return await capture_verbs.list_refusals(self._context, asker, limit=limit, after=after, **fields)
+
+    async def counts(self, asker: Asker) -> Sequence[RefusalCount]:
+        """Count what the gates refused in the last 30 days, by gate and reason, the most frequent first."""
+        return await capture_verbs.count_refusals(self._context, asker)
 
 
 class AsyncSessions(FabricGroup):
@@ -1107,6 +1338,16 @@ class AsyncFabric(FabricLifecycle):
         return AsyncQueue(self._context)
 
     @property
+    def views(self) -> AsyncViews:
+        """Saved views of the queue."""
+        return AsyncViews(self._context)
+
+    @property
+    def subjects(self) -> AsyncSubjects:
+        """Display names of subjects."""
+        return AsyncSubjects(self._context)
+
+    @property
     def consent(self) -> AsyncConsents:
         """The consent ledger."""
         return AsyncConsents(self._context)
@@ -1299,6 +1540,40 @@ class AsyncFabric(FabricLifecycle):
         """
         return await corrections_verbs.correct(
             self._context, asker, memory_id=memory_id, entity=entity, predicate=predicate, **fields
+        )
+
+    async def check_statement(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str | None = None,
+        corrects_key: bool = False,
+        write_class: str = "statement",
+        entity: str | None = None,
+        predicate: str | None = None,
+        value: Any = None,
+        text: str | None = None,
+        classification: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> EditCheck:
+        """Try a statement or a correction without saving it: which gate would refuse it, or what it would become.
+
+        Raises what `correct` and `propose` would.
+        """
+        return await corrections_verbs.check_statement(
+            self._context,
+            asker,
+            memory_id=memory_id,
+            corrects_key=corrects_key,
+            write_class=write_class,
+            entity=entity,
+            predicate=predicate,
+            value=value,
+            text=text,
+            classification=classification,
+            subject=subject,
+            user_id=user_id,
         )
 
     async def adoption(self, asker: Asker) -> Adoption:

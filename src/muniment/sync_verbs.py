@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         AsyncRefusals,
         AsyncSessions,
         AsyncStoredItems,
+        AsyncSubjects,
+        AsyncViews,
         AsyncWebhooks,
         AsyncWork,
     )
@@ -39,7 +41,15 @@ if TYPE_CHECKING:
     from muniment.model.backtest import Backtest
     from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
     from muniment.model.candidate import Consolidation, Refusal
-    from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalEntry, Rerun, RerunReason
+    from muniment.model.capture import (
+        CaptureEntry,
+        CaptureHistory,
+        Receipt,
+        RefusalCount,
+        RefusalEntry,
+        Rerun,
+        RerunReason,
+    )
     from muniment.model.chain import Head, Verification
     from muniment.model.compiled import CompiledMemory
     from muniment.model.consent import Consent, ConsentDocument, ConsentOutcome, ConsentReach, Sweep
@@ -55,9 +65,21 @@ if TYPE_CHECKING:
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
-    from muniment.model.proposal import Outcome, Proposal, ProposalDocument, Submission
+    from muniment.model.proposal import HumanReason, Outcome, Proposal, ProposalDocument, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
-    from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
+    from muniment.model.review_views import (
+        ApprovalPlan,
+        Danger,
+        EditCheck,
+        GroupOfProposals,
+        OpenStatus,
+        Presence,
+        Preview,
+        QueueCounts,
+        QueueGroup,
+        QueueOrder,
+        Risk,
+    )
     from muniment.model.subject import (
         Act,
         Decided,
@@ -71,6 +93,16 @@ if TYPE_CHECKING:
         MyProposal,
         MyRecall,
         OneTimeCode,
+    )
+    from muniment.model.teamwork import (
+        Agreement,
+        DayProgress,
+        Decision,
+        QueueOverview,
+        SavedView,
+        SecondLook,
+        SubjectName,
+        ViewFilters,
     )
     from muniment.model.trail import Evidence, Trail
     from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
@@ -114,6 +146,53 @@ class Queue(BlockingGroup):
         the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
+
+    def groups(
+        self,
+        asker: Asker,
+        by: QueueGroup,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+    ) -> Sequence[GroupOfProposals]:
+        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
+        return self._wait(
+            self._group.groups,
+            asker,
+            by,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+        )
+
+    def search(self, asker: Asker, words: str, *, limit: int = 50) -> Sequence[Proposal]:
+        """Find open proposals with all these words in their text, or in whom and what they are about; soonest due
+        first.
+
+        What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+        """
+        return self._wait(self._group.search, asker, words, limit=limit)
 
     def counts(self, asker: Asker) -> QueueCounts:
         """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
@@ -163,6 +242,7 @@ class Queue(BlockingGroup):
         proposal_ids: Sequence[str],
         *,
         note: str | None = None,
+        versions: Mapping[str, int] | None = None,
         acknowledge: Mapping[str, str] | None = None,
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
@@ -170,9 +250,55 @@ class Queue(BlockingGroup):
         A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust,
         contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`,
         and `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is
-        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise) stops no other.
+        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise), or that is at
+        another version than the one named in `versions`, stops no other.
         """
-        return self._wait(self._group.approve_many, asker, proposal_ids, note=note, acknowledge=acknowledge)
+        return self._wait(
+            self._group.approve_many, asker, proposal_ids, note=note, versions=versions, acknowledge=acknowledge
+        )
+
+    def plan_many(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+        proposal_ids: Sequence[str] | None = None,
+    ) -> ApprovalPlan:
+        """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+
+        Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is
+        stored.
+        """
+        return self._wait(
+            self._group.plan_many,
+            asker,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+            proposal_ids=proposal_ids,
+        )
 
     def edit(
         self,
@@ -249,9 +375,121 @@ class Queue(BlockingGroup):
         """Assign a proposal to a reviewer."""
         return self._wait(self._group.assign, asker, proposal_id, version=version, to=to)
 
+    def hold(self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None) -> Proposal:
+        """Put a proposal on hold, to ask later; `release` returns it to the queue. Raises `Conflict` for a held one."""
+        return self._wait(self._group.hold, asker, proposal_id, version=version, note=note)
+
     def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """Unassign a proposal, or return a held one to the queue."""
         return self._wait(self._group.release, asker, proposal_id, version=version)
+
+    def comment(
+        self, asker: Asker, proposal_id: str, *, version: int | None = None, text: str, mentions: Sequence[str] = ()
+    ) -> Proposal:
+        """Say something about a proposal, open or decided; whom it mentions finds it with `queue.list(mentioned=True)`.
+
+        It is kept with the verdicts, sealed with the fact and erased with it. It decides nothing, but what others read
+        before is out of date: an action with an earlier `version` is refused.
+        """
+        return self._wait(self._group.comment, asker, proposal_id, version=version, text=text, mentions=mentions)
+
+    def progress(self, asker: Asker) -> DayProgress:
+        """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
+        return self._wait(self._group.progress, asker)
+
+    def overview(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+        group: QueueGroup | None = None,
+    ) -> QueueOverview:
+        """Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved
+        views.
+        """
+        return self._wait(
+            self._group.overview,
+            asker,
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            author=author,
+            danger=danger,
+            mentioned=mentioned,
+            order=order,
+            group=group,
+        )
+
+    def second_look(self, asker: Asker) -> SecondLook:
+        """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).
+
+        Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+        """
+        return self._wait(self._group.second_look, asker)
+
+    def look_again(self, asker: Asker, proposal_id: str, *, would: Decision) -> Agreement:
+        """Record how the caller would have decided a proposal that somebody else decided; it changes nothing else.
+
+        Raises `Conflict` for one that is open, that the caller decided, or that was looked at again before.
+        """
+        return self._wait(self._group.look_again, asker, proposal_id, would=would)
+
+
+class Views(BlockingGroup):
+    """Views of the queue that the caller saved."""
+
+    _group: AsyncViews
+
+    def save(self, asker: Asker, *, name: str, filters: ViewFilters) -> SavedView:
+        """Save a view of the queue under a name, for the caller alone; one of that name is replaced.
+
+        It holds filters and order, never whom they are about. Raises `Conflict` beyond 30 views.
+        """
+        return self._wait(self._group.save, asker, name=name, filters=filters)
+
+    def list(self, asker: Asker) -> Sequence[SavedView]:
+        """List the views of the queue that the caller saved, by name."""
+        return self._wait(self._group.list, asker)
+
+    def remove(self, asker: Asker, *, name: str) -> SavedView:
+        """Remove a view that the caller saved, and return it; raises `NotFound`."""
+        return self._wait(self._group.remove, asker, name=name)
+
+
+class Subjects(BlockingGroup):
+    """What people call the subjects, sealed and erased with them."""
+
+    _group: AsyncSubjects
+
+    def name(self, asker: Asker, subject: str, name: str | None = None) -> SubjectName:
+        """Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
+
+        It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds
+        it.
+        """
+        return self._wait(self._group.name, asker, subject, name)
+
+    def get_name(self, asker: Asker, *, subject: str) -> SubjectName:
+        """Show the display name of a subject."""
+        return self._wait(self._group.get_name, asker, subject=subject)
 
 
 class Consents(BlockingGroup):
@@ -590,7 +828,7 @@ class Contradictions(BlockingGroup):
         return self._wait(self._group.list, asker, limit=limit, after=after, proposal_id=proposal_id, closed=closed)
 
     def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with the content of both sides; raises `NotFound`."""
+        """Read a contradiction with the content of both sides, and which to keep; raises `NotFound`."""
         return self._wait(self._group.get, asker, contradiction_id)
 
     def resolve(
@@ -813,6 +1051,10 @@ class Refusals(BlockingGroup):
         whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
+
+    def counts(self, asker: Asker) -> Sequence[RefusalCount]:
+        """Count what the gates refused in the last 30 days, by gate and reason, the most frequent first."""
+        return self._wait(self._group.counts, asker)
 
 
 class Sessions(BlockingGroup):
@@ -1121,6 +1363,16 @@ class Verbs(BlockingLifecycle):
         return Queue(self._portal, self._fabric.queue)
 
     @property
+    def views(self) -> Views:
+        """Saved views of the queue."""
+        return Views(self._portal, self._fabric.views)
+
+    @property
+    def subjects(self) -> Subjects:
+        """Display names of subjects."""
+        return Subjects(self._portal, self._fabric.subjects)
+
+    @property
     def consent(self) -> Consents:
         """The consent ledger."""
         return Consents(self._portal, self._fabric.consent)
@@ -1312,6 +1564,40 @@ class Verbs(BlockingLifecycle):
         """
         return self._wait(
             self._fabric.correct, asker, memory_id=memory_id, entity=entity, predicate=predicate, **fields
+        )
+
+    def check_statement(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str | None = None,
+        corrects_key: bool = False,
+        write_class: str = "statement",
+        entity: str | None = None,
+        predicate: str | None = None,
+        value: Any = None,
+        text: str | None = None,
+        classification: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> EditCheck:
+        """Try a statement or a correction without saving it: which gate would refuse it, or what it would become.
+
+        Raises what `correct` and `propose` would.
+        """
+        return self._wait(
+            self._fabric.check_statement,
+            asker,
+            memory_id=memory_id,
+            corrects_key=corrects_key,
+            write_class=write_class,
+            entity=entity,
+            predicate=predicate,
+            value=value,
+            text=text,
+            classification=classification,
+            subject=subject,
+            user_id=user_id,
         )
 
     def adoption(self, asker: Asker) -> Adoption:

@@ -15,6 +15,7 @@ from llama_index.core.tools import FunctionTool
 
 from muniment import AsyncFabric, AsyncMemory
 from muniment.adapters.llama_index import MunimentBlock
+from muniment.memory.opening import local_owner
 from tests.adapters.conftest import RunPage
 from tests.adapters.homes import ORDER, QUESTION, TOLD, captures, home, known, opened, said, user
 

@@ -241,6 +241,8 @@ GROUPS = (
     "Me",
     "Imports",
     "ErasureRequests",
+    "Views",
+    "Subjects",
     "Codes",
     "StoredItems",
 )

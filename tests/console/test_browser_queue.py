@@ -31,6 +31,11 @@ def rows(page: Page) -> Any:
     return page.locator("tr[data-row]")
 
 
+def confirm(page: Page) -> None:
+    """Confirm the mix that is shown before several are approved."""
+    page.get_by_role("dialog").get_by_role("button", name="Approve").click()
+
+
 def held(window: Window) -> None:
     """Let the seconds pass in which an action can be undone."""
     window.page.clock.fast_forward(5_100)
@@ -158,8 +163,11 @@ def test_it_is_rejected_with_a_reason_and_the_next_one_comes(
     page.locator("#reject summary").click()
     page.get_by_label("Reason").fill("wrong")
     page.get_by_role("button", name="Reject", exact=True).click()
-    held(window)
     expect(page.locator(f"[data-proposal={second}]")).to_be_visible()
+    window.toast("Rejecting: customer:cust_1 eats 0: rye")
+    assert status(site, people, first) == "pending"
+    with page.expect_response(lambda answer: answer.url.endswith("/reject")):
+        held(window)
     found = site.local.queue.get(people.reviewer, first)
     assert (found.status, found.verdicts[-1].reason) == ("rejected", "wrong")
 
@@ -197,6 +205,10 @@ def test_what_is_left_out_of_all_that_were_chosen_is_shown_at_its_row(
     window.go("queue")
     page.get_by_label("Select all").check()
     page.get_by_role("button", name="Approve selected").click()
+    dialog = page.get_by_role("dialog", name="Approve 2 proposals?")
+    expect(dialog.get_by_role("region", name="Left out")).to_contain_text("1: low in trust")
+    expect(dialog).to_contain_text("2 preference")
+    dialog.get_by_role("button", name="Approve").click()
     held(window)
     expect(rows(page)).to_have_count(1)
     expect(page.locator("[data-row-problem]")).to_have_text("Left out: low in trust. Open it to approve it on its own.")
@@ -213,15 +225,22 @@ def test_many_are_approved_at_once_and_undone(open_window: OpenWindow, site: Run
     page.get_by_label("Select all").check()
     rows(page).nth(3).get_by_role("checkbox").uncheck()
     page.get_by_role("button", name="Approve selected").click()
+    confirm(page)
     expect(page.locator("tr.pending")).to_have_count(3)
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("tr.pending")).to_have_count(0)
     expect(page.locator("tr.selected")).to_have_count(3)
     page.get_by_role("button", name="Approve selected").click()
+    confirm(page)
     held(window)
     window.toast("3 promoted")
     expect(rows(page)).to_have_count(1)
     assert [status(site, people, one) for one in ids] == ["promoted"] * 3 + ["pending"]
+    # After it was sent it is taken back by ordinary retractions (PRO-6).
+    page.get_by_role("button", name="Take back").click()
+    window.toast("3 taken back")
+    ended = site.local.memories.list(people.reviewer, state="ended")
+    assert [one.reason for one in ended] == ["wrong"] * 3
 
 
 HOLD_ONE_RELOAD = """() => {
@@ -324,7 +343,7 @@ def test_everything_is_done_by_keyboard_from_signing_in_on(
     held(window)
     expect(rows(page)).to_have_count(1)
     window.press("/")
-    expect(page.get_by_label("Entity")).to_be_focused()
+    expect(page.get_by_label("Search", exact=True)).to_be_focused()
     assert [status(site, people, one) for one in ids] == ["promoted", "rejected", "rejected", "pending", "promoted"]
     window.press("Escape", "g", "m")
     expect(page.get_by_role("heading", name="Memory", level=1)).to_be_visible()

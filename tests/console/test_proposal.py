@@ -101,7 +101,9 @@ def test_what_it_contradicts_is_shown_beside_it_word_by_word(
     page = reviewer.get(f"queue/{item.proposal_id}")
     assert "<del>email</del>" in page
     assert "<ins>phone</ins>" in page
-    assert f'<option value="{memory_id}">' in page
+    assert f'name="supersedes" value="{memory_id}"' in page
+    assert "Approve and replace email" in words(page)
+    assert "Nothing speaks for the one or the other" in words(page)
     answer = reviewer.post(f"queue/{item.proposal_id}/approve", version="0", supersedes=memory_id, note="they told us")
     assert answer.status_code == 303
     assert (

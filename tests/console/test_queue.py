@@ -26,7 +26,7 @@ def rows(page: str) -> list[str]:
 
 def figure(page: str, title: str) -> int:
     """The figure on a card."""
-    found = re.search(rf'<span class="figure">(\d+)</span> {title}</a>', page)
+    found = re.search(rf"<strong>(\d+)</strong> {title.lower()}</a>", page)
     assert found is not None
     return int(found[1])
 
@@ -50,7 +50,7 @@ def test_the_queue_is_shown_by_due_time_narrowed_and_counted(http_server: Runnin
     reviewer = Browser(http_server, people.reviewer)
     page = reviewer.get("queue")
     assert rows(page) == [plain, durable, reply, statement]
-    assert (figure(page, "Open"), figure(page, "Overdue"), figure(page, "Assigned to me")) == (4, 0, 1)
+    assert (figure(page, "Open"), figure(page, "Overdue"), figure(page, "Mine")) == (4, 0, 1)
     assert rows(reviewer.get("queue", mine="yes")) == [plain]
     assert rows(reviewer.get("queue", tier="durable")) == [durable]
     assert rows(reviewer.get("queue", write_class="statement")) == [statement]

@@ -28,6 +28,8 @@ from muniment.sync_verbs import (
     Refusals,
     Sessions,
     StoredItems,
+    Subjects,
+    Views,
     Webhooks,
     Work,
 )
@@ -66,7 +68,7 @@ def test_every_method_is_documented_with_its_parameters_and_no_other() -> None:
     groups |= {"webhooks.": Webhooks, "work.": Work, "keys.": Keys, "memories.": Memories, "recalls.": Recalls}
     groups |= {"captures.": Captures, "refusals.": Refusals, "sessions.": Sessions}
     groups |= {"me.": Me, "erasure_requests.": ErasureRequests, "codes.": Codes, "items.": StoredItems}
-    groups |= {"imports.": Imports}
+    groups |= {"imports.": Imports, "views.": Views, "subjects.": Subjects}
     methods = {
         f"{group}{name}": method
         for group, kind in groups.items()

@@ -132,6 +132,20 @@ ROUTES = """
     GET    /queue
     POST   /queue/approve
     GET    /queue/counts
+    GET    /queue/groups
+    GET    /queue/overview
+    POST   /queue/plan
+    GET    /queue/progress
+    POST   /queue/search
+    GET    /queue/second-look
+    POST   /queue/{proposal_id}/comments
+    POST   /queue/{proposal_id}/second-look
+    POST   /statements/check
+    GET    /subjects/name
+    POST   /subjects/name
+    GET    /views
+    POST   /views
+    POST   /views/remove
     GET    /queue/{proposal_id}
     POST   /queue/{proposal_id}/approve
     POST   /queue/{proposal_id}/assign
@@ -140,6 +154,7 @@ ROUTES = """
     GET    /queue/{proposal_id}/document
     POST   /queue/{proposal_id}/edit
     GET    /queue/{proposal_id}/evidence
+    POST   /queue/{proposal_id}/hold
     POST   /queue/{proposal_id}/lift
     POST   /queue/{proposal_id}/override
     POST   /queue/{proposal_id}/preview
@@ -150,6 +165,7 @@ ROUTES = """
     GET    /recalls/{recall_id}
     POST   /recalls/{recall_id}/replay
     GET    /refusals
+    GET    /refusals/counts
     POST   /sessions/{session_id}/end
     POST   /verify
     GET    /webhooks

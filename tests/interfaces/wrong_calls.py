@@ -114,6 +114,22 @@ CALLS: dict[str, Call] = {
         },
         ("write_class", "classification"),
     ),
+    "check_statement": Call(
+        "author",
+        {"text": "It rains", "classification": "INTERNAL"},
+        {
+            "memory_id": [*NAMES, "{their_memory}", "pm_0"],
+            "corrects_key": FLAGS,
+            "write_class": [*CHOICES, "correction"],
+            "entity": CEIDS,
+            "predicate": PREDICATES,
+            "value": JSON,
+            "text": TEXTS,
+            "classification": LABELS,
+            "subject": CEIDS,
+            "user_id": NAMES,
+        },
+    ),
     "correct": Call(
         "author",
         {"memory_id": "{memory}", "value": "phone"},

@@ -10,6 +10,7 @@ from tests.interfaces.wrong import (
     DIRTY,
     FLAGS,
     IDS,
+    INTENTS,
     JSON,
     LABELS,
     MARK,
@@ -36,6 +37,21 @@ PROPOSAL: dict[str, list[Any]] = {"proposal_id": [*IDS, "{their_proposal}", "mwp
 CONTRADICTION: dict[str, list[Any]] = {"contradiction_id": [*IDS, "{their_contradiction}", "ctr_0"]}
 WEBHOOK = {"webhook_id": [*IDS, "{their_webhook}", "whk_0"]}
 API_KEY = {"key_id": [*IDS, "{their_key}", "key_0"]}
+NARROWED: dict[str, list[Any]] = {
+    "write_class": CHOICES,
+    "closed": FLAGS,
+    "tier": CHOICES,
+    "risk": CHOICES,
+    "reason": CHOICES,
+    "entity": CEIDS,
+    "assignee": NAMES,
+    "author": NAMES,
+    "danger": CHOICES,
+    "mentioned": FLAGS,
+    "order": CHOICES,
+    "status": [*CHOICES, "promoted"],
+    "overdue": FLAGS,
+}
 PART = [*NOT_TEXT, *DIRTY, "", "x" * 513, None]
 NAMESPACE: list[Any] = ["abc", 5, {}, [5], [""], [NUL], [SURROGATE], ["x" * 513], ["x"] * 9, True]
 BOUND: list[Any] = [*COUNTS[1:], 1001, None]
@@ -167,11 +183,60 @@ GROUPS: dict[str, Call] = {
             "entity": CEIDS,
             "assignee": NAMES,
             "status": [*CHOICES, "promoted"],
+            "author": NAMES,
+            "danger": CHOICES,
+            "mentioned": FLAGS,
+            "order": CHOICES,
             "overdue": FLAGS,
             "limit": [*COUNTS, 1001, None],
             "after": [*NAMES, "{their_proposal}", "mwp_0"],
         },
     ),
+    "queue.plan_many": Call(
+        "reviewer",
+        {},
+        {
+            "proposal_ids": [5, MARK, b"bytes", {}, [5], [""], [NUL], [None], ["x" * 257], ["x"] * 2_001],
+            "write_class": CHOICES,
+            "closed": FLAGS,
+            "tier": CHOICES,
+            "risk": CHOICES,
+            "reason": CHOICES,
+            "entity": CEIDS,
+            "assignee": NAMES,
+            "status": [*CHOICES, "promoted"],
+            "author": NAMES,
+            "danger": CHOICES,
+            "mentioned": FLAGS,
+            "order": CHOICES,
+            "overdue": FLAGS,
+        },
+    ),
+    "queue.groups": Call("reviewer", {"by": "class"}, {"by": [*CHOICES, None], **NARROWED}),
+    "queue.overview": Call("reviewer", {}, {"group": CHOICES, **NARROWED}),
+    "queue.search": Call("reviewer", {"words": "rye"}, {"words": [*QUERIES, None], "limit": [*COUNTS, 1001, None]}),
+    "queue.progress": Call("reviewer", {}, {}),
+    "queue.second_look": Call("reviewer", {}, {}),
+    "queue.look_again": Call(
+        "reviewer", {"proposal_id": "{rejected}", "would": "reject"}, {**PROPOSAL, "would": [*CHOICES, None]}
+    ),
+    "queue.comment": Call(
+        "reviewer",
+        {"proposal_id": "{proposal}", "text": "look"},
+        {**PROPOSAL, **VERSION, "text": [*NOTES, None], "mentions": [5, MARK, [5], [""], [NUL], ["x"] * 11]},
+    ),
+    "views.list": Call("reviewer", {}, {}),
+    "views.save": Call(
+        "reviewer",
+        {"name": "mine", "filters": {}},
+        {"name": [*NAMES, None, "x" * 61], "filters": [None, 5, "x", [], {"entity": "customer:x"}, {"order": "x"}]},
+    ),
+    "views.remove": Call("reviewer", {"name": "none"}, {"name": [*NAMES, None]}),
+    "subjects.name": Call(
+        "officer", {"subject": SUBJECT, "name": "Ann"}, {"subject": [*CEIDS, None], "name": [*NAMES, "x" * 121]}
+    ),
+    "subjects.get_name": Call("reviewer", {"subject": SUBJECT}, {"subject": [*CEIDS, None]}),
+    "refusals.counts": Call("reviewer", {}, {}),
     "queue.counts": Call("reviewer", {}, {}),
     "queue.check": Call(
         "reviewer",
@@ -181,6 +246,10 @@ GROUPS: dict[str, Call] = {
             "text": TEXTS,
             "value": [*JSON, None],
             "classification": [*LABELS, "PUBLIC"],
+            "user_id": NAMES,
+            "intent_id": INTENTS,
+            "workflow_id": NAMES,
+            "qualifiers": QUALIFIERS,
             "evidence_refs": REFS,
         },
     ),
@@ -210,6 +279,10 @@ GROUPS: dict[str, Call] = {
             "text": TEXTS,
             "value": [*JSON, None],
             "classification": [*LABELS, "PUBLIC"],
+            "user_id": NAMES,
+            "intent_id": INTENTS,
+            "workflow_id": NAMES,
+            "qualifiers": QUALIFIERS,
             "evidence_refs": REFS,
         },
     ),
@@ -225,12 +298,23 @@ GROUPS: dict[str, Call] = {
         {**PROPOSAL, **VERSION, "tier": [*CHOICES, "working"], "priority": SHARES, "note": NOTES},
     ),
     "queue.assign": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, **VERSION, "to": NAMES}),
+    "queue.hold": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, **VERSION, "note": NOTES}),
     "queue.release": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, **VERSION}),
     "queue.approve_many": Call(
         "reviewer",
         {"proposal_ids": ["{proposal}"]},
         {
             "proposal_ids": [None, 5, MARK, b"bytes", {}, [], [5], [""], [NUL], [None], ["x" * 257], ["x"] * 10_001],
+            "versions": [
+                5,
+                MARK,
+                b"bytes",
+                [5],
+                {"": 1},
+                {"{proposal}": -1},
+                {"{proposal}": "x"},
+                {"{proposal}": None},
+            ],
             "note": NOTES,
             "acknowledge": [
                 5,

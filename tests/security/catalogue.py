@@ -65,6 +65,7 @@ DELETABLE = {
     ("writer", "retries"),
     ("writer", "waiting_proposals"),
     ("privacy", "waiting_proposals"),
+    ("writer", "saved_views"),
     ("jobs", "alerts"),
     ("jobs", "requests"),
     ("jobs", "attendances"),

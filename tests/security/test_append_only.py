@@ -37,6 +37,8 @@ CHANGEABLE = {
     *(("api_keys", column) for column in ("last_used_at", "revoked_at", "revoked_by", "user_id", "label")),
     *(("requests", column) for column in ("status", "answer", "closed")),
     *(("attendances", column) for column in ("since", "at")),
+    *(("saved_views", column) for column in ("filters", "saved_at")),
+    ("subjects", "display_name"),
     # A question is answered once.
     *(
         ("consent_requests", column)

@@ -59,7 +59,8 @@ recalls: run_id user_id holder request
 retries: holder
 session_ends: session_id user_id
 subjects: holder
-verdicts: holder
+saved_views: name
+verdicts: holder mentions
 waiting_proposals: holder
 """,
     "ceid": """
@@ -152,6 +153,7 @@ resolutions: contradiction_id outcome
 reruns: capture_id reason
 retractions: memory_id reason superseded_by
 retries: capture_id error late
+saved_views: filters
 schema_migrations: digest name
 tenant_restores: backup_id
 tombstones: memory_id

@@ -9,7 +9,7 @@ Right = Literal[
     "capture", "propose", "recall", "end_session", "correct", "read_queue", "read_captures", "rerun", "review",
     "retract", "consent", "read_consent", "erase", "read_erasures", "work", "read_work", "read_memory", "audit",
     "packs", "read_packs", "backtest", "metrics", "golden", "webhooks", "keys", "me", "me_by_code", "codes", "import",
-    "export_subject", "export_answer",
+    "export_subject", "export_answer", "name_subjects",
 ]  # fmt: skip
 
 ALLOWED: dict[Right, frozenset[Role]] = {
@@ -41,6 +41,7 @@ ALLOWED: dict[Right, frozenset[Role]] = {
     "me": frozenset({"subject"}),
     "me_by_code": frozenset({"agent"}),
     "codes": frozenset({"admin"}),
+    "name_subjects": frozenset({"agent", "reviewer", "privacy_officer"}),
     "import": frozenset({"admin"}),
     "export_subject": frozenset({"privacy_officer"}),
     "export_answer": frozenset({"auditor"}),

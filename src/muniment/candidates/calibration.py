@@ -48,6 +48,12 @@ def calibration_source(claimed_by: str, pack: Pack) -> str:
     return " ".join(kept[part] if part in parts else "*" for part in SOURCE_PARTS)
 
 
+def speaker_of_source(claimed_by: str) -> str:
+    """Return who spoke: the agent and the class of source, whatever extractor read it; end users count as one."""
+    agent, source_class, _ = _parts_of_source(claimed_by)
+    return source_class if source_class == "end_user" else f"{agent} {source_class}"
+
+
 def _parts_of_source(claimed_by: str) -> tuple[str, str, str]:
     """Split what a candidate is claimed by; agents and tools may have spaces in their names."""
     rest, _, extractor = claimed_by.rpartition(" ")

@@ -28,3 +28,20 @@ VALUES (:tenant_id, :seq, :author, :source, :at, :pack, :ontology_version,
 
 -- name: some
 SELECT * FROM captures WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)
+
+-- name: observed_at
+SELECT observed_at FROM captures WHERE tenant_id = :tenant_id AND capture_id = :capture_id
+
+-- name: around
+-- The captures of a session next to one of them, by the numbers next to its own: sessions have no index, which every capture
+-- would pay for.
+(SELECT c.* FROM captures c
+ WHERE c.tenant_id = :tenant_id AND c.session_id = :session_id AND c.user_id IS NOT DISTINCT FROM :user_id
+   AND c.seq BETWEEN :seq::bigint - :within AND :seq AND (c.seq, c.capture_id) < (:seq, :capture_id)
+ ORDER BY c.seq DESC, c.capture_id DESC LIMIT :count)
+UNION ALL
+(SELECT c.* FROM captures c
+ WHERE c.tenant_id = :tenant_id AND c.session_id = :session_id AND c.user_id IS NOT DISTINCT FROM :user_id
+   AND c.seq BETWEEN :seq AND :seq::bigint + :within AND (c.seq, c.capture_id) > (:seq, :capture_id)
+ ORDER BY c.seq, c.capture_id LIMIT :count)
+ORDER BY seq, capture_id

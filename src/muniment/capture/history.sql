@@ -112,6 +112,13 @@ WHERE f.tenant_id = :tenant_id AND (f.seq, f.capture_id, f.ordinal) < (:seq::big
 ORDER BY f.seq DESC, f.capture_id DESC, f.ordinal DESC
 LIMIT :count
 
+-- name: refusal_counts
+-- Refusals since then by gate and reason, and how many of them were not consolidated again.
+SELECT f.gate, f.reason, count(*) AS count, count(*) FILTER (WHERE NOT EXISTS (SELECT FROM consolidations d
+    WHERE d.tenant_id = :tenant_id AND d.capture_id = f.capture_id AND d.number > f.consolidation)) AS latest
+FROM refusals f WHERE f.tenant_id = :tenant_id AND f.at >= :since
+GROUP BY f.gate, f.reason ORDER BY count(*) DESC, f.gate, f.reason
+
 -- name: refusal_place
 SELECT seq FROM refusals
 WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND consolidation = :consolidation AND ordinal = :ordinal

@@ -16,7 +16,7 @@ from muniment.database.row_lists import AT_MOST
 from muniment.database.rows import capture_of, open_contents
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Tick, Transaction
-from muniment.errors import IdempotencyConflict, InvalidInput, UnknownLabel
+from muniment.errors import IdempotencyConflict, InvalidInput, SealBroken, UnknownLabel
 from muniment.language.redaction import holds_personal_data
 from muniment.model.capture import Capture, CaptureInput, Receipt, holder_of
 from muniment.model.context import Principal
@@ -26,6 +26,8 @@ from muniment.pack import Pack
 from muniment.tracing import with_span
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
+# How many sequence numbers before and after a capture the rest of its session is looked for.
+SESSION_WITHIN = 1000
 # What a capture's row has of its input, beside the content.
 COLUMNS: tuple[str, ...] = (
     "kind",
@@ -268,6 +270,35 @@ async def read(
 async def read_one(tx: Transaction, vault: Vault, capture_id: str, archives: Archives | None = None) -> Capture | None:
     """Read one capture, opened; None if it is not there any more."""
     return (await read(tx, vault, [capture_id], archives)).get(capture_id)
+
+
+async def observed_at(tx: Transaction, capture_id: str) -> datetime | None:
+    """Return when what a capture holds was observed; None if it is not in the database any more."""
+    row = await tx.row("capture.observed_at", capture_id=capture_id)
+    return row["observed_at"] if row is not None else None
+
+
+async def around(tx: Transaction, vault: Vault, capture: Capture, count: int) -> list[Capture]:
+    """Return the captures of a capture's session around it, up to `count` before and after, opened, in their order.
+
+    What was erased, or does not open, has no content. They are looked for among the captures next to it.
+    """
+    if capture.session_id is None:
+        return []
+    where = {"session_id": capture.session_id, "user_id": capture.user_id, "seq": capture.seq}
+    rows = await tx.rows("capture.around", **where, capture_id=capture.capture_id, count=count, within=SESSION_WITHIN)
+    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]}, skip_broken=True)
+    found: list[Capture] = []
+    for row in rows:
+        key = keys.get(row["holder"])
+        try:
+            content = (
+                key.open("captures.content", row["capture_id"], row["content"]) if key and row["content"] else None
+            )
+        except SealBroken:
+            content = None
+        found.append(capture_of(row, content))
+    return found
 
 
 def _check_same_content(prepared: Prepared, index: int, digest: bytes, earlier: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Annotated, Any
 
 from pydantic import Field, Strict
@@ -28,6 +29,7 @@ from muniment.model.capture import (
     CaptureState,
     Receipt,
     Receipts,
+    RefusalCount,
     RefusalEntry,
     Rerun,
     RerunReason,
@@ -230,6 +232,14 @@ async def list_refusals(context: FabricContext, reader: Principal, request: List
     filters["only_latest"] = filters.pop("latest")
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await reruns.refusals(tx, filters, count=request.limit, after=request.after)
+
+
+@verb("refusals.counts", right="read_queue", http="GET /refusals/counts")
+async def count_refusals(context: FabricContext, reader: Principal) -> Sequence[RefusalCount]:
+    """Count what the gates refused in the last 30 days, by gate and reason, the most frequent first."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        rows = await tx.rows("history.refusal_counts", since=tx.now - timedelta(days=30))
+        return [RefusalCount.model_validate(dict(row)) for row in rows]
 
 
 def _sees_all(principal: Principal) -> bool:

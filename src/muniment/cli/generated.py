@@ -181,6 +181,28 @@ COMMANDS: Mapping[str, Plain] = {
                 Annotated[bool | None, flag("--overdue/--not-overdue", "Only overdue ones, or only the others.")],
                 None,
             ),
+            parameter("author", Annotated[str | None, flag("--author TEXT", "Whose capture it came from.")], None),
+            parameter(
+                "danger",
+                Annotated[
+                    Literal["low_trust", "sensitive", "high_risk", "contradiction", "third_party", "any"] | None,
+                    flag("--danger", "Only those with that danger, or with any."),
+                ],
+                None,
+            ),
+            parameter(
+                "mentioned",
+                Annotated[bool, flag("--mentioned", "Only those in whose comments the caller is named.")],
+                False,
+            ),
+            parameter(
+                "order",
+                Annotated[
+                    Literal["due", "newest", "unusual"] | None,
+                    flag("--order", "By default due; newest first, or the most unusual first."),
+                ],
+                None,
+            ),
         ),
     ),
     "queue document": Plain(

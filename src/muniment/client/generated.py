@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from muniment.model.backtest import Backtest
     from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
     from muniment.model.candidate import Consolidation, Refusal
-    from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, Receipts, RefusalEntry, Rerun, RerunReason
+    from muniment.model.capture import (
+        CaptureEntry,
+        CaptureHistory,
+        Receipt,
+        Receipts,
+        RefusalCount,
+        RefusalEntry,
+        Rerun,
+        RerunReason,
+    )
     from muniment.model.chain import Head, Sealed, Verification
     from muniment.model.compiled import CompiledMemory
     from muniment.model.consent import Consent, ConsentDocument, ConsentOutcome, ConsentReach, Sweep
@@ -35,9 +44,21 @@ if TYPE_CHECKING:
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
-    from muniment.model.proposal import Outcome, Proposal, ProposalDocument, Submission
+    from muniment.model.proposal import HumanReason, Outcome, Proposal, ProposalDocument, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
-    from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
+    from muniment.model.review_views import (
+        ApprovalPlan,
+        Danger,
+        EditCheck,
+        GroupOfProposals,
+        OpenStatus,
+        Presence,
+        Preview,
+        QueueCounts,
+        QueueGroup,
+        QueueOrder,
+        Risk,
+    )
     from muniment.model.subject import (
         Act,
         Decided,
@@ -51,6 +72,16 @@ if TYPE_CHECKING:
         MyProposal,
         MyRecall,
         OneTimeCode,
+    )
+    from muniment.model.teamwork import (
+        Agreement,
+        DayProgress,
+        Decision,
+        QueueOverview,
+        SavedView,
+        SecondLook,
+        SubjectName,
+        ViewFilters,
     )
     from muniment.model.trail import Evidence, Trail
     from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
@@ -72,16 +103,28 @@ if TYPE_CHECKING:
     )
 
 _PROPOSAL: Result[Proposal] = Result("muniment.model.proposal.Proposal")
+_GROUP_OF_PROPOSALS_LIST: Result[list[GroupOfProposals]] = Result(
+    "muniment.model.review_views.GroupOfProposals", many=True
+)
+_PROPOSAL_LIST: Result[list[Proposal]] = Result("muniment.model.proposal.Proposal", many=True)
 _QUEUE_COUNTS: Result[QueueCounts] = Result("muniment.model.review_views.QueueCounts")
 _PROPOSAL_DOCUMENT: Result[ProposalDocument] = Result("muniment.model.proposal.ProposalDocument")
 _EVIDENCE: Result[Evidence] = Result("muniment.model.trail.Evidence")
 _OUTCOME_LIST: Result[list[Outcome]] = Result("muniment.model.proposal.Outcome", many=True)
+_APPROVAL_PLAN: Result[ApprovalPlan] = Result("muniment.model.review_views.ApprovalPlan")
 _PROPOSAL_OR_REFUSAL: Result[Proposal | Refusal] = Result(
     "muniment.model.proposal.Proposal", "muniment.model.candidate.Refusal"
 )
 _EDIT_CHECK: Result[EditCheck] = Result("muniment.model.review_views.EditCheck")
 _PREVIEW: Result[Preview] = Result("muniment.model.review_views.Preview")
 _PRESENCE_LIST: Result[list[Presence]] = Result("muniment.model.review_views.Presence", many=True)
+_DAY_PROGRESS: Result[DayProgress] = Result("muniment.model.teamwork.DayProgress")
+_QUEUE_OVERVIEW: Result[QueueOverview] = Result("muniment.model.teamwork.QueueOverview")
+_SECOND_LOOK: Result[SecondLook] = Result("muniment.model.teamwork.SecondLook")
+_AGREEMENT: Result[Agreement] = Result("muniment.model.teamwork.Agreement")
+_SAVED_VIEW: Result[SavedView] = Result("muniment.model.teamwork.SavedView")
+_SAVED_VIEW_LIST: Result[list[SavedView]] = Result("muniment.model.teamwork.SavedView", many=True)
+_SUBJECT_NAME: Result[SubjectName] = Result("muniment.model.teamwork.SubjectName")
 _CONSENT: Result[Consent] = Result("muniment.model.consent.Consent")
 _CONSENT_OUTCOME_LIST: Result[list[ConsentOutcome]] = Result("muniment.model.consent.ConsentOutcome", many=True)
 _CONSENT_DOCUMENT: Result[ConsentDocument] = Result("muniment.model.consent.ConsentDocument")
@@ -125,6 +168,7 @@ _CAPTURE_ENTRY: Result[CaptureEntry] = Result("muniment.model.capture.CaptureEnt
 _CAPTURE_HISTORY: Result[CaptureHistory] = Result("muniment.model.capture.CaptureHistory")
 _RERUN: Result[Rerun] = Result("muniment.model.capture.Rerun")
 _REFUSAL_ENTRY: Result[RefusalEntry] = Result("muniment.model.capture.RefusalEntry")
+_REFUSAL_COUNT_LIST: Result[list[RefusalCount]] = Result("muniment.model.capture.RefusalCount", many=True)
 _SESSION_END: Result[SessionEnd] = Result("muniment.model.promoted.SessionEnd")
 _RECALL_SUMMARY: Result[RecallSummary] = Result("muniment.model.recall.RecallSummary")
 _RECALL_DETAILS: Result[RecallDetails] = Result("muniment.model.recall.RecallDetails")
@@ -192,6 +236,56 @@ class AsyncQueueClient(ClientGroup):
         """
         return await self._list(asker, "/v1/queue", _PROPOSAL, limit=limit, after=after, **fields)
 
+    async def groups(
+        self,
+        asker: Asker,
+        by: QueueGroup,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+    ) -> Sequence[GroupOfProposals]:
+        """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
+        return await self._get(
+            asker,
+            "/v1/queue/groups",
+            _GROUP_OF_PROPOSALS_LIST,
+            {
+                "by": by,
+                "write_class": write_class,
+                "closed": closed,
+                "tier": tier,
+                "risk": risk,
+                "reason": reason,
+                "entity": entity,
+                "assignee": assignee,
+                "status": status,
+                "overdue": overdue,
+                "author": author,
+                "danger": danger,
+                "mentioned": mentioned,
+                "order": order,
+            },
+        )
+
+    async def search(self, asker: Asker, words: str, *, limit: int = 50) -> Sequence[Proposal]:
+        """Find open proposals with all these words in their text, or in whom and what they are about; soonest due
+        first.
+
+        What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+        """
+        return await self._send(asker, "/v1/queue/search", _PROPOSAL_LIST, {"words": words, "limit": limit})
+
     async def counts(self, asker: Asker) -> QueueCounts:
         """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
         return await self._get(asker, "/v1/queue/counts", _QUEUE_COUNTS)
@@ -245,6 +339,7 @@ class AsyncQueueClient(ClientGroup):
         proposal_ids: Sequence[str],
         *,
         note: str | None = None,
+        versions: Mapping[str, int] | None = None,
         acknowledge: Mapping[str, str] | None = None,
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
@@ -252,13 +347,61 @@ class AsyncQueueClient(ClientGroup):
         A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust,
         contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`,
         and `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is
-        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise) stops no other.
+        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise), or that is at
+        another version than the one named in `versions`, stops no other.
         """
         return await self._send(
             asker,
             "/v1/queue/approve",
             _OUTCOME_LIST,
-            {"proposal_ids": proposal_ids, "note": note, "acknowledge": acknowledge},
+            {"proposal_ids": proposal_ids, "note": note, "versions": versions, "acknowledge": acknowledge},
+            slow=True,
+        )
+
+    async def plan_many(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+        proposal_ids: Sequence[str] | None = None,
+    ) -> ApprovalPlan:
+        """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+
+        Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is
+        stored.
+        """
+        return await self._send(
+            asker,
+            "/v1/queue/plan",
+            _APPROVAL_PLAN,
+            {
+                "write_class": write_class,
+                "closed": closed,
+                "tier": tier,
+                "risk": risk,
+                "reason": reason,
+                "entity": entity,
+                "assignee": assignee,
+                "status": status,
+                "overdue": overdue,
+                "author": author,
+                "danger": danger,
+                "mentioned": mentioned,
+                "order": order,
+                "proposal_ids": proposal_ids,
+            },
             slow=True,
         )
 
@@ -365,11 +508,136 @@ class AsyncQueueClient(ClientGroup):
             asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/assign", _PROPOSAL, {"version": version, "to": to}
         )
 
+    async def hold(
+        self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None
+    ) -> Proposal:
+        """Put a proposal on hold, to ask later; `release` returns it to the queue. Raises `Conflict` for a held one."""
+        return await self._send(
+            asker,
+            f"/v1/queue/{segment(proposal_id, 'proposal_id')}/hold",
+            _PROPOSAL,
+            {"version": version, "note": note},
+        )
+
     async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """Unassign a proposal, or return a held one to the queue."""
         return await self._send(
             asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/release", _PROPOSAL, {"version": version}
         )
+
+    async def comment(
+        self, asker: Asker, proposal_id: str, *, version: int | None = None, text: str, mentions: Sequence[str] = ()
+    ) -> Proposal:
+        """Say something about a proposal, open or decided; whom it mentions finds it with `queue.list(mentioned=True)`.
+
+        It is kept with the verdicts, sealed with the fact and erased with it. It decides nothing, but what others read
+        before is out of date: an action with an earlier `version` is refused.
+        """
+        return await self._send(
+            asker,
+            f"/v1/queue/{segment(proposal_id, 'proposal_id')}/comments",
+            _PROPOSAL,
+            {"version": version, "text": text, "mentions": mentions},
+        )
+
+    async def progress(self, asker: Asker) -> DayProgress:
+        """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
+        return await self._get(asker, "/v1/queue/progress", _DAY_PROGRESS)
+
+    async def overview(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        tier: Tier | None = None,
+        risk: Risk | None = None,
+        reason: HumanReason | None = None,
+        entity: str | None = None,
+        assignee: str | None = None,
+        status: OpenStatus | None = None,
+        overdue: bool | None = None,
+        author: str | None = None,
+        danger: Danger | None = None,
+        mentioned: bool = False,
+        order: QueueOrder | None = None,
+        group: QueueGroup | None = None,
+    ) -> QueueOverview:
+        """Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved
+        views.
+        """
+        return await self._get(
+            asker,
+            "/v1/queue/overview",
+            _QUEUE_OVERVIEW,
+            {
+                "write_class": write_class,
+                "closed": closed,
+                "tier": tier,
+                "risk": risk,
+                "reason": reason,
+                "entity": entity,
+                "assignee": assignee,
+                "status": status,
+                "overdue": overdue,
+                "author": author,
+                "danger": danger,
+                "mentioned": mentioned,
+                "order": order,
+                "group": group,
+            },
+        )
+
+    async def second_look(self, asker: Asker) -> SecondLook:
+        """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).
+
+        Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+        """
+        return await self._get(asker, "/v1/queue/second-look", _SECOND_LOOK)
+
+    async def look_again(self, asker: Asker, proposal_id: str, *, would: Decision) -> Agreement:
+        """Record how the caller would have decided a proposal that somebody else decided; it changes nothing else.
+
+        Raises `Conflict` for one that is open, that the caller decided, or that was looked at again before.
+        """
+        return await self._send(
+            asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/second-look", _AGREEMENT, {"would": would}
+        )
+
+
+class AsyncViewsClient(ClientGroup):
+    """Views of the queue that the caller saved."""
+
+    async def save(self, asker: Asker, *, name: str, filters: ViewFilters) -> SavedView:
+        """Save a view of the queue under a name, for the caller alone; one of that name is replaced.
+
+        It holds filters and order, never whom they are about. Raises `Conflict` beyond 30 views.
+        """
+        return await self._send(asker, "/v1/views", _SAVED_VIEW, {"name": name, "filters": filters})
+
+    async def list(self, asker: Asker) -> Sequence[SavedView]:
+        """List the views of the queue that the caller saved, by name."""
+        return await self._get(asker, "/v1/views", _SAVED_VIEW_LIST)
+
+    async def remove(self, asker: Asker, *, name: str) -> SavedView:
+        """Remove a view that the caller saved, and return it; raises `NotFound`."""
+        return await self._send(asker, "/v1/views/remove", _SAVED_VIEW, {"name": name})
+
+
+class AsyncSubjectsClient(ClientGroup):
+    """What people call the subjects, sealed and erased with them."""
+
+    async def name(self, asker: Asker, subject: str, name: str | None = None) -> SubjectName:
+        """Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
+
+        It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds
+        it.
+        """
+        return await self._send(asker, "/v1/subjects/name", _SUBJECT_NAME, {"subject": subject, "name": name})
+
+    async def get_name(self, asker: Asker, *, subject: str) -> SubjectName:
+        """Show the display name of a subject."""
+        return await self._get(asker, "/v1/subjects/name", _SUBJECT_NAME, {"subject": subject})
 
 
 class AsyncConsentsClient(ClientGroup):
@@ -766,7 +1034,7 @@ class AsyncContradictionsClient(ClientGroup):
         )
 
     async def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with the content of both sides; raises `NotFound`."""
+        """Read a contradiction with the content of both sides, and which to keep; raises `NotFound`."""
         return await self._get(
             asker, f"/v1/contradictions/{segment(contradiction_id, 'contradiction_id')}", _CONTRADICTION_DETAILS
         )
@@ -1001,6 +1269,10 @@ class AsyncRefusalsClient(ClientGroup):
         whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
         """
         return await self._list(asker, "/v1/refusals", _REFUSAL_ENTRY, limit=limit, after=after, **fields)
+
+    async def counts(self, asker: Asker) -> Sequence[RefusalCount]:
+        """Count what the gates refused in the last 30 days, by gate and reason, the most frequent first."""
+        return await self._get(asker, "/v1/refusals/counts", _REFUSAL_COUNT_LIST)
 
 
 class AsyncSessionsClient(ClientGroup):
@@ -1278,6 +1550,16 @@ class AsyncClient(ClientLifecycle):
         return AsyncQueueClient(self._connection)
 
     @property
+    def views(self) -> AsyncViewsClient:
+        """Saved views of the queue."""
+        return AsyncViewsClient(self._connection)
+
+    @property
+    def subjects(self) -> AsyncSubjectsClient:
+        """Display names of subjects."""
+        return AsyncSubjectsClient(self._connection)
+
+    @property
     def consent(self) -> AsyncConsentsClient:
         """The consent ledger."""
         return AsyncConsentsClient(self._connection)
@@ -1478,6 +1760,43 @@ class AsyncClient(ClientLifecycle):
             _SUBMISSION_OR_REFUSAL,
             {"memory_id": memory_id, "entity": entity, "predicate": predicate, **fields},
             as_run=True,
+        )
+
+    async def check_statement(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str | None = None,
+        corrects_key: bool = False,
+        write_class: str = "statement",
+        entity: str | None = None,
+        predicate: str | None = None,
+        value: Any = None,
+        text: str | None = None,
+        classification: str | None = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+    ) -> EditCheck:
+        """Try a statement or a correction without saving it: which gate would refuse it, or what it would become.
+
+        Raises what `correct` and `propose` would.
+        """
+        return await self._send(
+            asker,
+            "/v1/statements/check",
+            _EDIT_CHECK,
+            {
+                "memory_id": memory_id,
+                "corrects_key": corrects_key,
+                "write_class": write_class,
+                "entity": entity,
+                "predicate": predicate,
+                "value": value,
+                "text": text,
+                "classification": classification,
+                "subject": subject,
+                "user_id": user_id,
+            },
         )
 
     async def adoption(self, asker: Asker) -> Adoption:

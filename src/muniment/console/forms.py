@@ -117,3 +117,16 @@ def raw_fields(form: FormData, *names: str) -> dict[str, str]:
     """The fields exactly as they were typed, to fill the form again."""
     values = {name: form.get(name) for name in names}
     return {name: value if isinstance(value, str) else "" for name, value in values.items()}
+
+
+def parse_qualifiers(text: str | None, side: str) -> dict[str, str] | None:
+    """Parse qualifiers such as `region=de`, separated by commas or lines; raises `InvalidInput`."""
+    found: dict[str, str] = {}
+    for part in (text or "").replace("\n", ",").split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not part.strip():
+            continue
+        if not (name and equals and value):
+            raise InvalidInput("expected qualifiers such as region=de", field=side)
+        found[name] = value
+    return found or None

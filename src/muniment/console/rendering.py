@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from muniment import __version__
 from muniment.access.roles import Right
+from muniment.console.dangers import marked, recommendation_text, seen_by, shown, tone_of
 from muniment.console.differences import differences
 from muniment.console.spans import pretty
 from muniment.console.urls import console_url, time_input_value
@@ -32,6 +33,7 @@ HEADERS = {
 MENU: tuple[tuple[str, str, Right], ...] = (
     ("queue", "Queue", "read_queue"),
     ("contradictions", "Contradictions", "read_queue"),
+    ("state", "State and correct", "correct"),
     ("captures", "Captures", "read_captures"),
     ("memory", "Memory", "read_memory"),
     ("why", "Why visible", "read_memory"),
@@ -58,6 +60,8 @@ def environment() -> Environment:
     for one in (time, parsed_time, ago, duration, percent, number, label):
         filters[one.__name__] = one
     names |= {"url": console_url, "pretty": pretty, "time_input_value": time_input_value, "differences": differences}
+    names |= {"dangers_shown": shown, "danger_tone": tone_of, "marked": marked}
+    names |= {"recommendation_text": recommendation_text, "seen_by": seen_by}
     names["validity_text"] = validity_text
     return made
 
@@ -146,6 +150,7 @@ def label(name: str | None) -> str:
 # Identifiers that their own words do not explain.
 _LABELS = {
     "approval_mode": "class needs a person's approval",
+    "low_confidence": "below the confidence for automatic promotion",
     "operator_source": "from an operator",
     "ended": "retracted or expired",
     "held": "on hold",

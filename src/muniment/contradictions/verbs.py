@@ -6,9 +6,11 @@ from typing import Annotated
 from pydantic import Field, Strict
 
 from muniment.audit import provenance_store as trail
+from muniment.capture import store as captures
 from muniment.consent import store as ledger
 from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
+from muniment.contradictions.recommendation import recommend
 from muniment.contradictions.scopes import covers
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
@@ -61,14 +63,19 @@ class ContradictionId(VerbInput):
 async def get_contradiction(
     context: FabricContext, reader: Principal, request: ContradictionId
 ) -> ContradictionDetails:
-    """Read a contradiction with the content of both sides; raises `NotFound`."""
+    """Read a contradiction with the content of both sides, and which to keep; raises `NotFound`."""
+    pack = await context.pack_for(reader)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         one = await contradictions.one(tx, request.contradiction_id)
         sides = {"existing": one.existing, "incoming": one.incoming}
+        proposal = (await review.load(tx, context.vault, one.proposal_id)).proposal
+        shown = {name: await trail.memory(tx, context.vault, side) for name, side in sides.items() if side}
+        observed_at = await captures.observed_at(tx, proposal.candidate.capture_id) or proposal.enqueued_at
         return ContradictionDetails(
             contradiction=one,
-            proposal=(await review.load(tx, context.vault, one.proposal_id)).proposal,
-            **{name: await trail.memory(tx, context.vault, side) for name, side in sides.items() if side},
+            proposal=proposal,
+            recommendation=recommend(shown["existing"], proposal.candidate, observed_at, pack),
+            **shown,
         )
 
 

@@ -1,24 +1,31 @@
 """The verbs of corrections: correct a memory or a key (COR-1), and measure how corrections are adopted."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Strict
 
 from muniment.audit import provenance_store as trail
-from muniment.candidates.propose import submit, submitted_under
-from muniment.candidates.rules import statement_confidence
+from muniment.candidates import store as candidates
+from muniment.candidates.propose import as_captured, submit, submitted_under
+from muniment.candidates.rules import draft_facts, statement_confidence
+from muniment.capture import store as captures
 from muniment.capture.rules import CorrectFields, proposal_input, run_fields
 from muniment.context import FabricContext
 from muniment.corrections import adoption as adoptions
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.candidate import Refusal
-from muniment.model.capture import CaptureInput
+from muniment.model.capture import CaptureInput, Receipt
 from muniment.model.context import Asker, Principal
-from muniment.model.fields import Ceid, Name, Predicate, build
+from muniment.model.fields import Ceid, Json, Label, Name, OpenName, Predicate, Text, build
+from muniment.model.ids import make_ids
 from muniment.model.inputs import VerbInput
 from muniment.model.metrics import Adoption
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Submission
+from muniment.model.review_views import EditCheck
 from muniment.pack import Pack
+from muniment.review import edit as editing
 from muniment.verbs.declaration import verb
 
 
@@ -114,6 +121,53 @@ def item(
     if whole.get("value") is None and whole.get("text") is None:
         raise InvalidInput("is required: what is right instead", field="value" if whole.get("entity") else "text")
     return proposal_input(dict(known), whole, corrects=memory_id)
+
+
+class CheckStatement(VerbInput):
+    """A fact to state, or a correction, to be tried: of a memory, or on a key."""
+
+    memory_id: Name | None = Field(None, description="the memory to correct")
+    corrects_key: Annotated[bool, Strict()] = Field(False, description="whether it corrects what is on its key")
+    write_class: Literal["statement", "preference"] = Field(
+        "statement", description="of a fact that corrects nothing: a text, or a value on a key"
+    )
+    entity: Ceid | None = None
+    predicate: Predicate | None = None
+    value: Json = None
+    text: Text | None = None
+    classification: Label | None = None
+    subject: Ceid | None = None
+    user_id: OpenName | None = None
+
+    def stated(self) -> dict[str, Any]:
+        """Return the fields of the fact that are given."""
+        names = ("entity", "predicate", "value", "text", "classification", "subject", "user_id")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+@verb("check_statement", right="correct", effect="read", http="POST /statements/check", retry=True)
+async def check_statement(context: FabricContext, writer: Principal, request: CheckStatement) -> EditCheck:
+    """Try a statement or a correction without saving it: which gate would refuse it, or what it would become.
+
+    Raises what `correct` and `propose` would.
+    """
+    pack = await context.pack_for(writer)
+    stated = request.stated()
+    async with context.read_only(writer.tenant_id, under=pack) as tx:
+        if request.memory_id is not None:
+            target = on_memory(await trail.memory(tx, context.vault, request.memory_id), pack)
+            capture = item({}, target, stated, request.memory_id, pack)
+        elif request.corrects_key:
+            capture = item({}, {}, stated, None, pack)
+        else:
+            sure = {"confidence": statement_confidence("operator", pack), "write_class": request.write_class}
+            capture = proposal_input({}, sure | stated)
+        prepared = captures.Prepared(pack, tx.now)
+        prepared.add([capture])
+        (capture,) = prepared.items
+        unwritten = as_captured(capture, writer, Receipt(make_ids("cap", 1, tx.now)[0], 0, tx.now), pack)
+        (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
+        return await editing.check(context, tx, pack, "", draft)
 
 
 @verb("adoption", right="audit", http="GET /adoption", cli="adoption")

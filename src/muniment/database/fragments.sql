@@ -339,6 +339,15 @@ CROSS JOIN LATERAL (
   SELECT w.proposal_id FROM waiting_proposals w WHERE w.tenant_id = :tenant_id AND w.holder = alias.holder COLLATE "C"
   ORDER BY w.seq DESC, w.proposal_id DESC LIMIT :each) w
 
+-- name: open_proposals
+-- The open proposals as a table: those that wait have a row of their own; samples and what asks for something else are few.
+(SELECT o.* FROM waiting_proposals w
+   JOIN proposals o ON o.tenant_id = :tenant_id AND o.proposal_id = w.proposal_id WHERE w.tenant_id = :tenant_id
+ UNION ALL
+ SELECT o.* FROM proposals o WHERE o.tenant_id = :tenant_id AND o.audits IS NOT NULL AND {undecided o}
+ UNION ALL
+ SELECT o.* FROM proposals o WHERE o.tenant_id = :tenant_id AND o.action <> 'promote' AND o.audits IS NULL AND {undecided o}) alias
+
 -- A page of the queue, from a place on.
 
 -- name: leads
@@ -355,7 +364,26 @@ NOT EXISTS (
 -- name: filtered
 -- By the columns of the proposal.
 ((:write_class::text IS NULL OR alias.class = :write_class) AND (:risk::text IS NULL OR alias.risk = :risk)
- AND (:overdue::boolean IS NULL OR (alias.due_at <= :now) = :overdue))
+ AND (:overdue::boolean IS NULL OR (alias.due_at <= :now) = :overdue)
+ AND (:danger::text IS NULL OR {dangerous alias}))
+
+-- name: dangerous
+-- What a reviewer should notice, as far as the proposal itself says so; `any` is one of them at least.
+(CASE WHEN :danger IN ('any', 'low_trust') THEN 'low_trust' = ANY (alias.human_reasons) ELSE false END
+ OR CASE WHEN :danger IN ('any', 'third_party') THEN 'third_party' = ANY (alias.human_reasons) ELSE false END
+ OR CASE WHEN :danger IN ('any', 'contradiction') THEN 'contradiction' = ANY (alias.human_reasons) ELSE false END
+ OR CASE WHEN :danger IN ('any', 'sensitive') THEN alias.sensitive ELSE false END
+ OR CASE WHEN :danger IN ('any', 'high_risk') THEN alias.risk = 'high' ELSE false END)
+
+-- name: unusualness
+-- How far a proposal is from ordinary: the gravest first, more reasons before fewer.
+(16 * ('low_trust' = ANY (alias.human_reasons))::int + 8 * ('contradiction' = ANY (alias.human_reasons))::int + 8 * (alias.risk = 'high')::int
+ + 4 * alias.sensitive::int + 4 * ('third_party' = ANY (alias.human_reasons))::int + 2 * ('near_threshold' = ANY (alias.human_reasons))::int
+ + ('low_confidence' = ANY (alias.human_reasons))::int)
+
+-- name: place_in_queue
+-- The place of a proposal in the order that is asked for; equal places follow the due time.
+CASE :order WHEN 'unusual' THEN -{unusualness alias} WHEN 'newest' THEN -alias.seq ELSE 0 END
 
 -- name: listed
 ({filtered alias} AND (alias.due_at, alias.proposal_id) > (
@@ -368,6 +396,10 @@ NOT EXISTS (
  AND (:reason::text IS NULL OR :reason = ANY (alias.human_reasons) OR {held_for alias} = :reason)
  AND (:tier::text IS NULL OR {tier_of alias} = :tier)
  AND (:assignee::text IS NULL OR {assignee_of alias} = :assignee)
+ AND (:author::text IS NULL OR EXISTS (SELECT FROM candidates c
+   WHERE c.tenant_id = :tenant_id AND c.candidate_id = alias.candidate_id AND c.author = :author))
+ AND (:mentioned::text IS NULL OR EXISTS (SELECT FROM verdicts h
+   WHERE h.tenant_id = :tenant_id AND h.proposal_id = alias.proposal_id AND :mentioned = ANY (h.mentions)))
  AND (:status::text IS NULL OR ({held_for alias} IS NOT NULL) = (:status = 'held')))
 
 -- The state of an open proposal by its verdicts so far; the last one that sets a value counts.

@@ -286,6 +286,15 @@ class CaptureEntry(Concerned, _State):
     refused: int = Field(default=0, description="how many facts the gates refused, over all consolidations")
 
 
+class RefusalCount(Artifact):
+    """How often a gate refused for one reason."""
+
+    gate: GateName
+    reason: str
+    count: int
+    latest: int = Field(description="those whose capture was not consolidated again since")
+
+
 class RefusalEntry(Artifact):
     """A fact that a gate refused: where it came from, which gate and why; no content is kept (CAN-5)."""
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field, computed_field
 
+from muniment.model.decision import Reason
 from muniment.model.fields import Artifact
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Proposal
@@ -41,6 +42,13 @@ class Contradiction(Artifact):
         return self.closed_at is None
 
 
+class Recommendation(Artifact):
+    """Which side to keep, and what speaks for it; neither where nothing decides."""
+
+    keep: Side | None = None
+    reasons: tuple[Reason, ...] = ()
+
+
 class ContradictionDetails(Artifact):
     """A contradiction with the content of both sides: the existing memory, and what contradicts it."""
 
@@ -48,3 +56,6 @@ class ContradictionDetails(Artifact):
     existing: PromotedMemory
     proposal: Proposal
     incoming: PromotedMemory | None = Field(default=None, description="what the proposal became, if it did")
+    recommendation: Recommendation = Field(
+        default=Recommendation(), description="which side to keep while it is open, and why"
+    )

@@ -24,7 +24,7 @@ from muniment.model.fields import (
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
 Action = Literal[
     "approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release",
-    "lift", "resolve", "undo",
+    "lift", "resolve", "undo", "comment", "agree", "disagree",
 ]  # fmt: skip
 # What a proposal asks for: to promote its candidate, or that a memory is retracted or corrected (CAN-12).
 ProposalAction = Literal["promote", "retract", "correct"]
@@ -92,6 +92,7 @@ class Verdict(Artifact):
     memory_id: str | None = Field(
         default=None, description="the memory it repeats, for action `duplicate`; or that was undone, for `undo`"
     )
+    mentions: tuple[str, ...] = Field(default=(), description="whom a comment names")
 
 
 class Proposal(Artifact):
@@ -136,6 +137,15 @@ class Proposal(Artifact):
     )
     opposites: tuple[str, ...] = Field(
         default=(), description="open proposals of the same subject that contradict it (REV-12)"
+    )
+    dangers: tuple[Reason, ...] = Field(
+        default=(),
+        description="what a reviewer should notice before deciding, the gravest first; empty for what is ordinary. "
+        "Only where it is read to be decided: `queue.list`, `queue.get`, `queue.evidence`",
+    )
+    display_name: str | None = Field(
+        default=None,
+        description="what people call its subject, where it is read to be decided; erased with the subject",
     )
     enqueued_at: datetime
     due_at: datetime

@@ -7,11 +7,14 @@ from pydantic import Field, computed_field
 
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.fields import Artifact, Tier, WriteClass
-from muniment.model.proposal import HumanReason, Status
+from muniment.model.proposal import HumanReason, Outcome, Status
 from muniment.model.recall import RecallAnswer
 
 Risk = Literal["low", "high"]
 OpenStatus = Literal["pending", "held"]
+QueueOrder = Literal["due", "newest", "unusual"]
+QueueGroup = Literal["subject", "source", "class"]
+Danger = Literal["low_trust", "sensitive", "high_risk", "contradiction", "third_party", "any"]
 
 
 class QueueCounts(Artifact):
@@ -26,6 +29,36 @@ class QueueCounts(Artifact):
     by_risk: dict[Risk, int] = Field(default_factory=dict)
     by_tier: dict[Tier, int] = Field(default_factory=dict)
     by_reason: dict[HumanReason, int] = Field(default_factory=dict)
+
+
+class GroupOfProposals(Artifact):
+    """Open proposals about one subject, from one source or of one class."""
+
+    name: str = Field(description="the subject, the author or the class; empty for those about nobody")
+    count: int
+    overdue: int = 0
+    unusual: int = Field(default=0, description="those that are sensitive, of low trust, high risk or contradicting")
+    due_at: datetime
+
+
+class PlannedApproval(Artifact):
+    """A proposal that would be approved, at the version that was read."""
+
+    proposal_id: str
+    version: int
+
+
+class ApprovalPlan(Artifact):
+    """What approving many would do, as far as it can be known before: what is taken, what is left out, and the mix."""
+
+    approved: tuple[PlannedApproval, ...] = ()
+    left_out: tuple[Outcome, ...] = Field(default=(), description="those that are left out, each with the reasons")
+    by_class: dict[WriteClass, int] = Field(default_factory=dict)
+    by_tier: dict[Tier, int] = Field(default_factory=dict)
+    by_label: dict[str, int] = Field(default_factory=dict)
+    by_subject: dict[str, int] = Field(default_factory=dict, description="the ten with most of them")
+    subjects: int = Field(default=0, description="how many subjects they are about")
+    more: bool = Field(default=False, description="whether more match than one plan looks at")
 
 
 class ContradictedMemory(Artifact):

@@ -210,6 +210,24 @@ def _plain_address(value: str) -> str:
 
 
 Url = Annotated[_Text, AfterValidator(_plain_address), WithJsonSchema({"type": "string", "pattern": f"^(?:{_URL})$"})]
+_LINK = r"https://[A-Za-z0-9.-]{1,253}(?::[1-9][0-9]{0,4})?/[!-~]{0,400}"
+
+
+def _link_template(value: str) -> str:
+    path = value.partition("://")[2].partition("/")[2]
+    if (
+        not re.fullmatch(_LINK, value)
+        or path.count("{id}") != 1
+        or any(sign in value.replace("{id}", "") for sign in '{}@<>"\\')
+    ):
+        raise ValueError("expected an https address with {id} once after the host, such as https://help.example/t/{id}")
+    return value
+
+
+# The address of a reference: only https, and what is not known before stands after the host.
+LinkTemplate = Annotated[
+    _Text, AfterValidator(_link_template), WithJsonSchema({"type": "string", "pattern": f"^(?:{_LINK})$"})
+]
 ModelName = Annotated[_Text, _Like(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}", "up to 100 letters, digits and ._:/-")]
 EmbedderName = Annotated[_Text, StringConstraints(min_length=1, max_length=141), AfterValidator(clean_name)]
 ToolName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]

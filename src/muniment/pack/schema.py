@@ -21,6 +21,7 @@ from muniment.pack.fields import (
     ClassificationName,
     Flag,
     KeepLast,
+    LinkTemplate,
     Mask,
     Namespace,
     OntologyVersion,
@@ -31,6 +32,7 @@ from muniment.pack.fields import (
     Section,
     Semver,
     Unique,
+    Word,
     setting,
     with_defaults,
 )
@@ -109,6 +111,10 @@ class Identity(Section):
     )
     classified_attributes: dict[Attribute, ClassifiedAttribute] = setting(
         dict, "Attributes that are classified or masked by name."
+    )
+    reference_links: dict[Word, LinkTemplate] = setting(
+        dict,
+        "Addresses of references for reviewers, by what stands before the colon: ticket: https://help.example/t/{id}.",
     )
 
     def resolve(self, ceid: str) -> str:

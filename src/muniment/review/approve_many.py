@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from muniment.context import FabricContext, retry_on_pack_change
-from muniment.errors import Denied, LeftOut, MunimentError, NotFound, RequestRepeated, SealBroken
+from muniment.errors import Denied, LeftOut, MunimentError, NotFound, RequestRepeated, SealBroken, VersionConflict
 from muniment.model.context import Principal
 from muniment.model.decision import Decision
 from muniment.model.proposal import Outcome, Proposal
@@ -16,20 +16,23 @@ from muniment.review.item_store import Item, end_as_duplicates, items_of, load_i
 from muniment.review.rules import is_ordinary, reason_words
 
 
-async def approve_many(
-    context: FabricContext,
-    principal: Principal,
-    proposal_ids: Sequence[str],
-    note: str | None,
-    acknowledge: Mapping[str, str],
-    batch_size: int,
-) -> list[Outcome]:
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be approved: the proposals, with why some are approved that are not ordinary, and what was read."""
+
+    proposal_ids: Sequence[str]
+    note: str | None
+    acknowledge: Mapping[str, str]
+    versions: Mapping[str, int]
+
+
+async def approve_many(context: FabricContext, principal: Principal, request: Wanted, batch_size: int) -> list[Outcome]:
     """Approve the proposals that are ordinary or acknowledged, in batches; returns the outcome of each, in order."""
     outcomes: dict[str, Outcome] = {}
     ended: set[str] = set()
-    wanted = list(dict.fromkeys(proposal_ids))
+    wanted = list(dict.fromkeys(request.proposal_ids))
     for first in range(0, len(wanted), batch_size):
-        batch = _Batch(context, principal, wanted[first : first + batch_size], note, acknowledge, ended)
+        batch = _Batch(context, principal, request, wanted[first : first + batch_size], ended)
         try:
             done = await batch.approve()
         except RequestRepeated:
@@ -57,9 +60,8 @@ class _Batch:
 
     context: FabricContext
     principal: Principal
+    wanted: Wanted
     proposal_ids: Sequence[str]
-    note: str | None
-    acknowledge: Mapping[str, str]
     # Proposals of this and of earlier batches that were decided with one that says the same.
     ended: set[str]
     errors: dict[str, MunimentError] = field(default_factory=dict[str, MunimentError])
@@ -105,6 +107,7 @@ class _Batch:
                     continue
                 try:
                     review.check_undecided(item.asked)
+                    self._check_versions(item)
                     first = item.to_promote(self.principal)[0]
                     # What was proposed under another pack passes the gates again first, alone.
                     if first.proposal.pack == pack.ref:
@@ -120,7 +123,7 @@ class _Batch:
             done: dict[str, str] = {}
             if same:
                 reasons = {name: why for name, item in taken.items() if (why := self._acknowledged(item)) is not None}
-                done = await promote_many(context, tx, same, pack, self.principal, self.note, reasons)
+                done = await promote_many(context, tx, same, pack, self.principal, self.wanted.note, reasons)
             ended = [(one, name) for one in firsts if (name := one.proposal.proposal_id) in done]
             repeats = {done[name]: taken[name].beside(one) for one, name in ended}
             await end_as_duplicates(tx, repeats, review.signature(self.principal), pack)
@@ -137,12 +140,13 @@ class _Batch:
         async with self.context.write_once(self.principal.tenant_id, "writer", under=pack) as tx:
             item = await load_item(tx, self.context.vault, proposal_id)
             review.check_undecided(item.asked)
+            self._check_versions(item)
             first = item.to_promote(self.principal)[0]
             if await regate(self.context, tx, first, pack) is not None:
                 return first is item.asked
             self._check_ordinary(item, pack)
             reason = self._acknowledged(item)
-            what = {"note": self.note, "reason": reason}
+            what = {"note": self.wanted.note, "reason": reason}
             try:
                 await approve_item(self.context, tx, item, pack, self.principal, **what, uncontradicted=reason is None)
             except Contradicts:
@@ -153,7 +157,7 @@ class _Batch:
     def _acknowledged(self, item: Item) -> str | None:
         """Return why an item is approved that is not ordinary, if the reviewer acknowledged one of its proposals."""
         names = [one.proposal.proposal_id for one in (item.asked, *item.others)]
-        return next((self.acknowledge[name] for name in names if name in self.acknowledge), None)
+        return next((self.wanted.acknowledge[name] for name in names if name in self.wanted.acknowledge), None)
 
     def _is_ordinary(self, item: Item, pack: Pack, *, contradicts: bool = False) -> Decision:
         """Decide whether each proposal of an item is ordinary, with every reason against any of them."""
@@ -169,6 +173,13 @@ class _Batch:
         decision = self._is_ordinary(item, pack)
         if not decision.passed and self._acknowledged(item) is None:
             raise _NotOrdinary(decision)
+
+    def _check_versions(self, item: Item) -> None:
+        """Raise `VersionConflict` if one of an item's proposals is not at the version that was read."""
+        for one in (item.asked, *item.others):
+            read = self.wanted.versions.get(one.proposal.proposal_id)
+            if read is not None and read != one.proposal.version:
+                raise VersionConflict(f"it is at version {one.proposal.version} now: read it again", field="version")
 
     def _fail(self, item: Item, error: MunimentError) -> None:
         """Record the error of an item for each of its proposals that were to be approved."""

@@ -1,5 +1,7 @@
 """Editing a proposal: a reviewer's changes become a draft that replaces it, or that is only checked."""
 
+from pydantic import Field
+
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Intake
 from muniment.candidates.rules import Draft, confined_to, fact_text, priority_for, reset_candidate, tier_for
@@ -7,10 +9,22 @@ from muniment.context import FabricContext
 from muniment.contradictions.rules import may_supersede, repeated
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
-from muniment.model.candidate import Candidate
+from muniment.language.redaction import holds_personal_data
+from muniment.model.candidate import Candidate, Scope
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Principal
-from muniment.model.fields import EvidenceRefs, Json, Label, Text, WriteClass, build
+from muniment.model.fields import (
+    PERSONAL,
+    EvidenceRefs,
+    Intent,
+    Json,
+    Label,
+    OpenName,
+    Qualifiers,
+    Text,
+    WriteClass,
+    build,
+)
 from muniment.model.inputs import VerbInput
 from muniment.model.review_views import ContradictedMemory, EditCheck
 from muniment.pack import Pack
@@ -20,20 +34,30 @@ from muniment.review.store import Loaded, suspended_classes
 
 # As the table of candidates has it.
 EDITS_LIMIT = 8
+SCOPE_FIELDS = ("user_id", "intent_id", "workflow_id", "qualifiers")
 
 
 class EditFields(VerbInput):
-    """What an edit changes; a field that is not given stays as it is."""
+    """What an edit changes; a field that is not given stays as it is.
+
+    Of the scope (REV-14) a field that is given as null no longer narrows it.
+    """
 
     text: Text | None = None
     value: Json = None
     classification: Label | None = None
     evidence_refs: EvidenceRefs | None = None
+    user_id: OpenName | None = Field(None, description="whose runs see it; null is everybody's")
+    intent_id: Intent | None = Field(None, description="the intent of runs that see it; null is any")
+    workflow_id: OpenName | None = Field(None, description="the workflow of runs that see it; null is any")
+    qualifiers: Qualifiers | None = Field(None, description="the qualifiers of runs that see it; null is none")
 
     def check(self) -> None:
         """Raise `InvalidInput` if nothing is changed."""
         if self.model_fields_set.isdisjoint(EditFields.model_fields):
-            raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
+            raise InvalidInput(
+                "name what to change: text, value, classification, evidence_refs or the scope", field="changes"
+            )
 
 
 async def draft(
@@ -120,6 +144,7 @@ def _edited(
     if not pack.has_label(label) or pack.rank(label) < pack.rank(old.classification):
         raise InvalidInput(f"may only rise from {old.classification}", field="classification")
     become = {
+        "scope": _scope(old, pack, changes),
         "value": fact.value,
         "text": fact.text or fact_text(fact),
         "classification": label,
@@ -128,3 +153,24 @@ def _edited(
         "editor": editor.id,
     }
     return reset_candidate(old, candidate_id, capture, pack, **become)
+
+
+def _scope(old: Candidate, pack: Pack, changes: EditFields) -> Scope:
+    """Return the scope of an edit: wider or narrower, as the reviewer says (REV-14).
+
+    Raises `InvalidInput` for a fact about a third party, which only the runs of its user may see, for one about nobody
+    else than the user it is taken from, and for personal data in qualifiers.
+    """
+    given = {name: getattr(changes, name) for name in SCOPE_FIELDS if name in changes.model_fields_set}
+    if not given:
+        return old.scope
+    user_id = given.get("user_id", old.scope.user_id)
+    if user_id != old.scope.user_id and old.third_party:
+        raise InvalidInput("is about a third party: only the runs of its user may see it", field="user_id")
+    if user_id != old.scope.user_id and old.subject is None and old.scope.user_id is not None:
+        raise InvalidInput("names the only person it is about: it cannot be another's", field="user_id")
+    if (named := given.get("qualifiers")) and holds_personal_data(pack, named.values()):
+        raise InvalidInput(PERSONAL, field="qualifiers")
+    if "qualifiers" in given:
+        given["qualifiers"] = given["qualifiers"] or {}
+    return old.scope.model_copy(update=given)

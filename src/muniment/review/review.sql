@@ -105,6 +105,14 @@ JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_i
 LEFT JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
 WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
 
+-- name: usual_sources
+-- Whose facts were promoted lately, by class and predicate: the latest memories are few and found by their number.
+SELECT m.class, m.predicate, c.claimed_by, count(*) AS count
+FROM (SELECT o.candidate_id, o.class, o.predicate FROM memories o WHERE o.tenant_id = :tenant_id
+  ORDER BY o.born_seq DESC, o.memory_id DESC LIMIT :latest) m
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = m.candidate_id
+GROUP BY m.class, m.predicate, c.claimed_by
+
 -- name: list
 -- plan: each time
 -- The queue by due time; with `closed` also the proposals with a final verdict. A proposal is open while no verdict ended
@@ -124,13 +132,48 @@ WITH open AS MATERIALIZED (
   WHERE p.tenant_id = :tenant_id AND {listed p} AND {undecided p})
 SELECT p.proposal_id FROM open p WHERE {narrowed p} AND {leads p} ORDER BY p.due_at, p.proposal_id LIMIT :count
 
+-- name: list_ordered
+-- plan: each time
+-- Open proposals in another order than by due time.
+WITH open AS MATERIALIZED (
+  SELECT p.proposal_id, p.candidate_id, p.seq, p.due_at, p.human_reasons, p.tier_derived, p.action, {place_in_queue p} AS place
+  FROM {open_proposals p}
+  WHERE {filtered p}),
+last AS MATERIALIZED (
+  SELECT {place_in_queue a} AS place, a.due_at, a.proposal_id FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after)
+SELECT p.proposal_id FROM open p
+WHERE NOT EXISTS (SELECT FROM last l WHERE (p.place, p.due_at, p.proposal_id) <= (l.place, l.due_at, l.proposal_id))
+  AND {narrowed p} AND {leads p}
+ORDER BY p.place, p.due_at, p.proposal_id
+LIMIT :count
+
+-- name: matching
+-- How many open proposals match the filters; those that say the same count each.
+WITH open AS MATERIALIZED (
+  SELECT p.proposal_id, p.candidate_id, p.seq, p.due_at, p.human_reasons, p.tier_derived, p.action
+  FROM {open_proposals p} WHERE {filtered p})
+SELECT count(*) AS count FROM open p WHERE {narrowed p}
+
+-- name: groups
+-- plan: each time
+-- Open proposals that match the filters, counted by whom they are about, by source or by class; the largest groups first.
+WITH open AS MATERIALIZED (
+  SELECT p.proposal_id, p.candidate_id, p.seq, p.due_at, p.human_reasons, p.tier_derived, p.action, p.class, p.risk, p.sensitive
+  FROM {open_proposals p} WHERE {filtered p})
+SELECT CASE :by WHEN 'class' THEN p.class WHEN 'source' THEN c.author ELSE coalesce(c.entity, c.subject, '') END AS name,
+  count(*) AS count, count(*) FILTER (WHERE p.due_at <= :now) AS overdue, count(*) FILTER (WHERE {unusualness p} >= 4) AS unusual,
+  min(p.due_at) AS due_at
+FROM open p
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+WHERE {narrowed p}
+GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT :count
+
 -- name: counts
 -- plan: each time
 -- Open proposals, counted by class, risk, tier and reason: a row for each; the total has the kind `open`.
 WITH open AS MATERIALIZED (
   SELECT p.class, p.risk, p.due_at, p.human_reasons, {tier_of p} AS tier, {held_for p} AS held_for, {assignee_of p} AS assignee
-  FROM proposals p
-  WHERE p.tenant_id = :tenant_id AND {undecided p})
+  FROM {open_proposals p})
 SELECT 'open' AS kind, '' AS name, count(*) AS count, count(*) FILTER (WHERE due_at <= :now) AS overdue,
   count(*) FILTER (WHERE due_at > :now AND due_at <= :now::timestamptz + interval '1 day') AS soon,
   count(held_for) AS held, count(*) FILTER (WHERE assignee = :asker) AS mine
@@ -198,9 +241,9 @@ SELECT * FROM verdicts WHERE tenant_id = :tenant_id AND proposal_id = ANY (:prop
 -- rank: 1
 -- each: verdict_id, proposal_id, seq, action, by, by_kind, at, pack, tier, priority, assignee, memory_id, holder, remark, cause
 INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, tier, priority,
-  assignee, memory_id, holder, remark, cause, txid)
+  assignee, memory_id, holder, remark, cause, mentions, txid)
 VALUES (:tenant_id, :verdict_id, :proposal_id, :seq, :action, :by, :by_kind, :at, :pack, :tier, :priority,
-  :assignee, :memory_id, :holder, :remark, :cause, :txid)
+  :assignee, :memory_id, :holder, :remark, :cause, :mentions, :txid)
 
 -- name: of_capture
 -- The proposals that came out of a capture.
@@ -223,3 +266,70 @@ SELECT v.proposal_id FROM verdicts v
 WHERE v.tenant_id = :tenant_id AND v.memory_id = :memory_id AND v.action = 'duplicate'
   AND NOT EXISTS (SELECT FROM proposals p WHERE p.tenant_id = :tenant_id AND p.reopens = v.proposal_id)
 ORDER BY v.seq, v.proposal_id
+
+-- name: known_of
+-- The latest live memories about whom a proposal is about, without the :known ones; an entity comes under all its names.
+SELECT m.memory_id FROM memories m
+JOIN memory_scope o ON o.tenant_id = :tenant_id AND o.memory_id = m.memory_id
+WHERE m.tenant_id = :tenant_id AND m.entity = ANY (:about) AND o.dead_seq IS NULL AND o.expires_at > :now
+  AND NOT m.memory_id = ANY (:known)
+ORDER BY m.born_seq DESC, m.memory_id DESC
+LIMIT :count
+
+-- name: of_source
+-- What people decided last on other facts of the same source.
+SELECT v.proposal_id, v.action, v.by, v.at, p.class AS write_class, c.predicate
+FROM (SELECT d.proposal_id, d.action, d.by, d.at, d.seq FROM verdicts d
+  WHERE d.tenant_id = :tenant_id AND d.by_kind = 'operator' AND d.action IN ('approve', 'edit', 'reject')
+  ORDER BY d.at DESC, d.seq DESC LIMIT :latest) v
+JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+WHERE c.claimed_by = :claimed_by AND v.proposal_id <> :proposal_id
+ORDER BY v.at DESC, v.seq DESC
+LIMIT :count
+
+-- name: set_name
+UPDATE subjects SET display_name = :display_name WHERE tenant_id = :tenant_id AND holder = :holder
+
+-- name: names
+SELECT holder, wrapped_key, key_version, display_name FROM subjects
+WHERE tenant_id = :tenant_id AND holder = ANY (:holders) AND display_name IS NOT NULL
+
+-- name: views
+SELECT name, filters FROM saved_views WHERE tenant_id = :tenant_id AND principal = :principal ORDER BY name
+
+-- name: save_view
+INSERT INTO saved_views (tenant_id, principal, name, filters, saved_at) VALUES (:tenant_id, :principal, :view, :filters, :now)
+ON CONFLICT (tenant_id, principal, name) DO UPDATE SET filters = :filters, saved_at = :now
+
+-- name: remove_view
+DELETE FROM saved_views WHERE tenant_id = :tenant_id AND principal = :principal AND name = :view
+
+-- name: decided_since
+-- How many proposals each person decided.
+SELECT v.by, count(DISTINCT v.proposal_id) AS decided FROM verdicts v
+WHERE v.tenant_id = :tenant_id AND v.by_kind = 'operator' AND v.at >= :since
+  AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate')
+GROUP BY v.by ORDER BY decided DESC, v.by
+
+-- name: second_looks
+SELECT count(*) AS looks, count(*) FILTER (WHERE v.action = 'agree') AS agreed FROM verdicts v
+WHERE v.tenant_id = :tenant_id AND v.by_kind = 'operator' AND v.at >= :since AND v.action IN ('agree', 'disagree')
+
+-- name: to_look_at
+-- The first proposal of those that another person decided and that are drawn by a hash of their ids.
+SELECT v.proposal_id FROM verdicts v
+WHERE v.tenant_id = :tenant_id AND v.by_kind = 'operator' AND v.at >= :since AND v.action IN ('approve', 'reject')
+  AND v.by <> :principal AND ('x' || left(md5(v.proposal_id), 7))::bit(28)::int % 1000 < :share
+  AND NOT EXISTS (SELECT FROM verdicts s WHERE s.tenant_id = :tenant_id AND s.proposal_id = v.proposal_id AND s.action IN ('agree', 'disagree'))
+ORDER BY v.at, v.seq, v.proposal_id
+LIMIT 1
+
+-- name: to_search
+-- Open proposals with the keys of their content, the soonest due first.
+SELECT p.proposal_id, c.candidate_id, c.entity, c.predicate, c.subject, c.author, c.holder, c.content, s.wrapped_key, s.key_version
+FROM (SELECT o.proposal_id, o.candidate_id, o.due_at FROM {open_proposals o} ORDER BY o.due_at, o.proposal_id LIMIT :most) p
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
+WHERE c.content <> ''
+ORDER BY p.due_at, p.proposal_id

@@ -30,7 +30,7 @@ from muniment.pack import Pack
 Cause = Literal["contradiction", "budget", "pack"]
 
 # The filters of the queue that need the candidate or the verdicts of a proposal.
-_OF_OTHER_TABLES = ("tier", "reason", "entity", "assignee", "status")
+_OF_OTHER_TABLES = ("tier", "reason", "entity", "assignee", "status", "author", "mentioned")
 
 # Other proposals of its item that a proposal names.
 SHOWN = 20
@@ -169,6 +169,10 @@ async def page(tx: Transaction, filters: Mapping[str, Any], *, after: str | None
     values = {**filters, "after": after or "", "count": count}
     # Whatever has a status here is open.
     closed = values.pop("closed") and values["status"] is None
+    if not closed and values["order"] not in (None, "due"):
+        rows = await tx.rows("review.list_ordered", **values)
+        return [row["proposal_id"] for row in rows]
+    values.pop("order")
     if not closed and any(values[name] is not None for name in _OF_OTHER_TABLES):
         rows = await tx.rows("review.list_narrowed", **values)
     else:
@@ -220,6 +224,7 @@ async def record_verdict(
     verdict_id: str | None = None,
     remark: bytes | None = None,
     locked: bool = False,
+    mentions: Sequence[str] = (),
     **changes: Unpack[VerdictChanges],
 ) -> str:
     """Insert a verdict and return its id; `remark` is sealed for the `holder` of the proposal's content.
@@ -236,7 +241,7 @@ async def record_verdict(
         **{name: [changes.get(name)] for name in VerdictChanges.__annotations__},
     }
     try:
-        await _insert_verdicts(tx, action, by, pack, columns, locked=locked)
+        await _insert_verdicts(tx, action, by, pack, columns, locked=locked, mentions=mentions)
     except psycopg.errors.UniqueViolation as error:
         if error.diag.constraint_name == "verdicts_one_final":
             raise AlreadyDecided("somebody else decided this proposal first", field="proposal_id") from error
@@ -253,13 +258,15 @@ async def _insert_verdicts(
     *,
     locked: bool,
     new: bool = False,
+    mentions: Sequence[str] = (),
 ) -> None:
     """Insert verdicts of one kind; what is not `locked` is one row, and inserted at once.
 
     A final verdict ends the waiting of its proposals; `new` ones have not waited.
     """
     tick = await tx.tick()
-    shared = {"seq": tick.seq, "at": tick.at, "action": action, "by": by[0], "by_kind": by[1], "pack": pack}
+    shared: dict[str, Any] = {"seq": tick.seq, "at": tick.at, "action": action, "by": by[0], "by_kind": by[1]}
+    shared |= {"pack": pack, "mentions": list(mentions)}
     if locked:
         tx.defer_columns("review.decide", columns, **shared)
     else:
@@ -319,6 +326,7 @@ async def decide(
     reason: str | None = None,
     note: str | None = None,
     locked: bool = False,
+    mentions: Sequence[str] = (),
     **changes: Unpack[VerdictChanges],
 ) -> str:
     """Record a verdict on a proposal and return its id; without a principal it is policy's.
@@ -331,7 +339,9 @@ async def decide(
     texted = reason is not None or note is not None
     remark = _remark(loaded.key, verdict_id, reason, note, pack) if texted else None
     whose = {"pack": pack.ref, "holder": loaded.row["holder"], "verdict_id": verdict_id}
-    await record_verdict(tx, proposal_id, action, by, **whose, remark=remark, locked=locked, **changes)
+    await record_verdict(
+        tx, proposal_id, action, by, **whose, remark=remark, locked=locked, mentions=mentions, **changes
+    )
     event = "memory.overridden" if action == "override" else "memory.reviewed"
     why = {"cause": cause} if (cause := changes.get("cause")) is not None else {}
     tx.emit(event, by[0], proposal_id=proposal_id, verdict_id=verdict_id, action=action, **why)

@@ -1,57 +1,47 @@
 """The verbs of the review queue."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
-from pydantic import Field, Strict
+from pydantic import Field
 
 from muniment.candidates.intake import enqueue_drafts
 from muniment.candidates.store import remember_rejection
 from muniment.context import FabricContext
-from muniment.database.storage import Transaction
-from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
+from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
-from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
-from muniment.model.inputs import Listing, OtherRun, VerbInput, Whole
-from muniment.model.proposal import (
-    APPROVED_AT_ONCE,
-    Action,
-    HumanReason,
-    Outcome,
-    Proposal,
-    ProposalDocument,
-    document_of,
+from muniment.model.fields import Name, Note, Probability, Query, Tier
+from muniment.model.inputs import Listing, OtherRun, PageSize, VerbInput, Whole
+from muniment.model.proposal import APPROVED_AT_ONCE, Outcome, Proposal, ProposalDocument, document_of
+from muniment.model.review_views import (
+    ApprovalPlan,
+    EditCheck,
+    GroupOfProposals,
+    Presence,
+    Preview,
+    QueueCounts,
+    QueueGroup,
 )
-from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
 from muniment.model.trail import Evidence
-from muniment.pack import Pack
 from muniment.promotion.promote import approve_item, regate
 from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
+from muniment.review import acting, team_store
 from muniment.review import edit as editing
+from muniment.review import plan_many as planning
+from muniment.review import search_queue as searching
 from muniment.review import store as review
+from muniment.review.acting import ProposalAction, ProposalId
+from muniment.review.approve_many import Wanted
 from muniment.review.approve_many import approve_many as approving_many
+from muniment.review.dangers import with_dangers
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
-from muniment.review.item_store import Item, load_item
+from muniment.review.filters import QueueFilters, filters_of
+from muniment.review.plan_many import MOST_PLANNED
 from muniment.verbs.declaration import verb
-
-
-class QueueFilters(VerbInput):
-    """What `queue.list` can be narrowed to."""
-
-    write_class: WriteClass | None = None
-    closed: Annotated[bool, Strict()] = Field(False, description="also those that had their final verdict")
-    tier: Tier | None = Field(None, description="the tier it would go to")
-    risk: Risk | None = None
-    reason: HumanReason | None = Field(None, description="why a person has to look at it")
-    entity: Ceid | None = Field(None, description="what it is about")
-    assignee: Name | None = Field(None, description="who it is assigned to")
-    status: OpenStatus | None = Field(None, description="the status of an open proposal")
-    overdue: Annotated[bool, Strict()] | None = Field(None, description="only overdue ones, or only the others")
 
 
 class ListProposals(Listing, QueueFilters):
@@ -70,15 +60,51 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
     `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
     `overdue` or are not. `after` is the id of the last proposal of the previous page.
     """
-    filters = {name: getattr(request, name) for name in QueueFilters.model_fields}
-    filters["entity"] = await context.spellings(reader, request.entity)
+    pack = await context.pack_for(reader)
+    filters = await filters_of(context, reader, request)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         last = request.after
         if last is not None and not await review.load_many(tx, context.vault, [last]):
             raise NotFound("no such proposal", field="after")
         ids = await review.page(tx, filters, after=last, count=request.limit)
         found = await review.load_many(tx, context.vault, ids, skip_broken=True)
-        return [loaded.proposal for loaded in found]
+        named = await team_store.with_names(tx, context.vault, [loaded.proposal for loaded in found])
+        return await with_dangers(tx, named, pack)
+
+
+class GroupProposals(QueueFilters):
+    """How to group the open proposals, and which."""
+
+    by: QueueGroup = Field(description="by whom they are about, by source (the author of the capture) or by class")
+
+
+@verb("queue.groups", right="read_queue", effect="read", http="GET /queue/groups", positional=("by",))
+async def groups(context: FabricContext, reader: Principal, request: GroupProposals) -> Sequence[GroupOfProposals]:
+    """Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100."""
+    filters = await filters_of(context, reader, request)
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await team_store.groups(tx, request.by, filters)
+
+
+class SearchQueue(VerbInput):
+    """What to look for in the queue."""
+
+    words: Query
+    limit: PageSize = 50
+
+
+@verb("queue.search", right="read_queue", effect="read", http="POST /queue/search", positional=("words",))
+async def search_queue(context: FabricContext, reader: Principal, request: SearchQueue) -> Sequence[Proposal]:
+    """Find open proposals with all these words in their text, or in whom and what they are about; soonest due first.
+
+    What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+    """
+    pack = await context.pack_for(reader)
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        ids = await searching.search(tx, context.vault, request.words, request.limit)
+        found = await review.load_many(tx, context.vault, ids, skip_broken=True)
+        named = await team_store.with_names(tx, context.vault, [loaded.proposal for loaded in found])
+        return await with_dangers(tx, named, pack)
 
 
 @verb("queue.counts", right="read_queue", http="GET /queue/counts")
@@ -88,17 +114,13 @@ async def counts(context: FabricContext, reader: Principal) -> QueueCounts:
         return await review.counts(tx, reader.id)
 
 
-class ProposalId(VerbInput):
-    """A proposal."""
-
-    proposal_id: Name
-
-
 @verb("queue.get", right="read_queue", http="GET /queue/{proposal_id}")
 async def get_proposal(context: FabricContext, reader: Principal, request: ProposalId) -> Proposal:
     """Read a proposal with all its verdicts; raises `NotFound`."""
+    pack = await context.pack_for(reader)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        return await _read(context, tx, request.proposal_id)
+        (found,) = await with_dangers(tx, [await acting.read_proposal(context, tx, request.proposal_id)], pack)
+        return found
 
 
 @verb("queue.document", right="read_queue", http="GET /queue/{proposal_id}/document", cli="queue document")
@@ -108,7 +130,7 @@ async def document(context: FabricContext, reader: Principal, request: ProposalI
     Raises `NotFound`, and `InvalidInput` for a plain statement, which has no entity and no predicate.
     """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        found = document_of(await _read(context, tx, request.proposal_id))
+        found = document_of(await acting.read_proposal(context, tx, request.proposal_id))
     if found is None:
         raise InvalidInput(
             "a statement has no document: only a fact with entity and predicate has", field="proposal_id"
@@ -123,16 +145,6 @@ async def evidence(context: FabricContext, reader: Principal, request: ProposalI
     It also says whether the caller could approve it. Raises `NotFound`.
     """
     return await evidence_of(context, reader, request.proposal_id)
-
-
-class ProposalAction(ProposalId):
-    """An action on a proposal; with `version`, only if it is still at that version."""
-
-    version: Annotated[int, Whole(0, 2**31)] | None = Field(
-        None,
-        description="the version that was read; if it has changed since, nothing is done (412). `If-Match` says the "
-        "same.",
-    )
 
 
 class NotedAction(ProposalAction):
@@ -158,12 +170,12 @@ async def approve(context: FabricContext, reviewer: Principal, request: Approve)
     without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
     `NotPromotable`.
     """
-    async with _locked(context, reviewer, request, regated=False) as locked:
+    async with acting.locked(context, reviewer, request, regated=False) as locked:
         tx, item, pack = locked.tx, locked.item, locked.pack
         if (instead := await regate(context, tx, item.to_promote(reviewer)[0], pack)) is not None:
-            return await _read(context, tx, instead)
+            return await acting.read_proposal(context, tx, instead)
         await approve_item(context, tx, item, pack, reviewer, note=request.note, supersedes=request.supersedes)
-        return await _read(context, tx, request.proposal_id)
+        return await acting.read_proposal(context, tx, request.proposal_id)
 
 
 class ApproveMany(VerbInput):
@@ -171,6 +183,10 @@ class ApproveMany(VerbInput):
 
     proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
     note: Note | None = None
+    versions: Annotated[dict[Name, Annotated[int, Whole(0, 2**31)]], Field(max_length=10_000)] | None = Field(
+        None,
+        description="by proposal, the version that was read; one that has changed since is not approved",
+    )
     acknowledge: Annotated[dict[Name, Name], Field(max_length=10_000)] | None = Field(
         None, description="by proposal, why one that is not ordinary is approved too; the verdict records it"
     )
@@ -184,7 +200,8 @@ async def approve_many(context: FabricContext, reviewer: Principal, request: App
     nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out`
     has every reason.
     `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded with the verdict. One that
-    cannot be approved (`error`: what `approve` would raise) stops no other.
+    cannot be approved (`error`: what `approve` would raise), or that is at another version than the one named in
+    `versions`, stops no other.
     """
     acknowledged = request.acknowledge or {}
     for proposal_id in acknowledged:
@@ -192,7 +209,31 @@ async def approve_many(context: FabricContext, reviewer: Principal, request: App
             raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
         if not any(character.isalnum() for character in acknowledged[proposal_id]):
             raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
-    return await approving_many(context, reviewer, request.proposal_ids, request.note, acknowledged, APPROVED_AT_ONCE)
+    wanted = Wanted(request.proposal_ids, request.note, acknowledged, request.versions or {})
+    return await approving_many(context, reviewer, wanted, APPROVED_AT_ONCE)
+
+
+class PlanMany(QueueFilters):
+    """Which approvals to plan: the proposals that are named, or all that the filters match."""
+
+    proposal_ids: Annotated[tuple[Name, ...], Field(max_length=MOST_PLANNED, fail_fast=True)] | None = Field(
+        None, description="the proposals; by default all that match the filters, by due time"
+    )
+
+
+@verb("queue.plan_many", right="review", effect="read", http="POST /queue/plan", slow=True)
+async def plan_many(context: FabricContext, reviewer: Principal, request: PlanMany) -> ApprovalPlan:
+    """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+
+    Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is stored.
+    """
+    pack = await context.pack_for(reviewer)
+    filters = await filters_of(context, reviewer, request)
+    async with context.transaction(reviewer.tenant_id, "auditor", under=pack) as tx:
+        ids = request.proposal_ids
+        if ids is None:
+            ids = await review.page(tx, filters, after=None, count=MOST_PLANNED + 1)
+        return await planning.plan(context, tx, reviewer, pack, ids[:MOST_PLANNED], more=len(ids) > MOST_PLANNED)
 
 
 class EditProposal(NotedAction, EditFields):
@@ -206,7 +247,7 @@ async def edit(context: FabricContext, reviewer: Principal, request: EditProposa
     When a gate refuses it, the refusal is returned and nothing is changed.
     """
     request.check()
-    async with _locked(context, reviewer, request) as locked:
+    async with acting.locked(context, reviewer, request) as locked:
         if locked.withdrawn is not None:
             return locked.withdrawn
         draft = await editing.draft(context, locked.tx, reviewer, locked.loaded, locked.pack, request)
@@ -214,7 +255,7 @@ async def edit(context: FabricContext, reviewer: Principal, request: EditProposa
         if refusals:
             return refusals[0]
         await review.decide(locked.tx, locked.loaded, "edit", reviewer, locked.pack, note=request.note)
-        return await _read(context, locked.tx, entered[0])
+        return await acting.read_proposal(context, locked.tx, entered[0])
 
 
 class CheckEdit(ProposalId, EditFields):
@@ -280,7 +321,7 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
     Open proposals that say the same in the same scope are rejected with it (REV-11); a sample that is rejected
     (`audits`) takes the memory it was drawn from with it, as `wrong`.
     """
-    async with _locked(context, reviewer, request) as locked:
+    async with acting.locked(context, reviewer, request) as locked:
         if locked.withdrawn is not None:
             return locked.withdrawn
         candidate, audits = locked.loaded.proposal.candidate, locked.loaded.proposal.audits
@@ -295,7 +336,7 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
         if locked.loaded.proposal.action != "retract":
             comparer = await context.comparer(locked.tx, locked.pack)
             await remember_rejection(locked.tx, context.vault, request.proposal_id, candidate, comparer)
-        return await _read(context, locked.tx, request.proposal_id)
+        return await acting.read_proposal(context, locked.tx, request.proposal_id)
 
 
 @verb("queue.lift", right="review", http="POST /queue/{proposal_id}/lift", retry=True, cli="lift")
@@ -311,7 +352,7 @@ async def lift(context: FabricContext, reviewer: Principal, request: NotedAction
         if any(verdict.action == "lift" for verdict in proposal.verdicts):
             raise Conflict("was lifted before", field="proposal_id")
 
-    return await _decide(context, reviewer, request, "lift", check=check_rejected, ended=True, note=request.note)
+    return await acting.decide(context, reviewer, request, "lift", check=check_rejected, ended=True, note=request.note)
 
 
 class Override(NotedAction):
@@ -335,7 +376,7 @@ async def override(context: FabricContext, reviewer: Principal, request: Overrid
             raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
 
     changed: dict[str, Any] = {"tier": request.tier, "priority": request.priority, "note": request.note}
-    return await _decide(context, reviewer, request, "override", check=check_tier, **changed)
+    return await acting.decide(context, reviewer, request, "override", check=check_tier, **changed)
 
 
 class Assign(ProposalAction):
@@ -347,78 +388,21 @@ class Assign(ProposalAction):
 @verb("queue.assign", right="review", http="POST /queue/{proposal_id}/assign", retry=True, cli="assign")
 async def assign(context: FabricContext, reviewer: Principal, request: Assign) -> Proposal:
     """Assign a proposal to a reviewer."""
-    return await _decide(context, reviewer, request, "assign", assignee=request.to or reviewer.id)
+    return await acting.decide(context, reviewer, request, "assign", assignee=request.to or reviewer.id)
+
+
+@verb("queue.hold", right="review", http="POST /queue/{proposal_id}/hold", retry=True)
+async def hold(context: FabricContext, reviewer: Principal, request: NotedAction) -> Proposal:
+    """Put a proposal on hold, to ask later; `release` returns it to the queue. Raises `Conflict` for a held one."""
+
+    def check_pending(proposal: Proposal) -> None:
+        if proposal.status == "held":
+            raise Conflict("is on hold already", field="proposal_id")
+
+    return await acting.decide(context, reviewer, request, "hold", check=check_pending, note=request.note)
 
 
 @verb("queue.release", right="review", http="POST /queue/{proposal_id}/release", retry=True, cli="release")
 async def release(context: FabricContext, reviewer: Principal, request: ProposalAction) -> Proposal:
     """Unassign a proposal, or return a held one to the queue."""
-    return await _decide(context, reviewer, request, "release")
-
-
-# ---- acting on one proposal ----
-
-
-@dataclass(frozen=True)
-class _LockedProposal:
-    """A proposal that a reviewer acts on; `withdrawn` is what to return if the gates withdrew it."""
-
-    tx: Transaction
-    item: Item
-    pack: Pack
-    withdrawn: Proposal | None
-
-    @property
-    def loaded(self) -> review.Loaded:
-        """The proposal that was asked for."""
-        return self.item.asked
-
-
-@asynccontextmanager
-async def _locked(
-    context: FabricContext, reviewer: Principal, request: ProposalAction, *, ended: bool = False, regated: bool = True
-) -> AsyncGenerator[_LockedProposal]:
-    """Lock a proposal, and those that say the same, for one reviewer's action.
-
-    `ended` allows one that has had its final verdict. One made under another pack passes the gates again first, which
-    may withdraw it, if it is to be `regated` here.
-    """
-    proposal_id, version = request.proposal_id, request.version
-    pack = await context.pack_for(reviewer)
-    async with (
-        context.reported(reviewer, "review", proposal_id),
-        context.write_once(reviewer.tenant_id, "writer", under=pack) as tx,
-    ):
-        item = await load_item(tx, context.vault, proposal_id)
-        loaded = item.asked
-        if version is not None and version != loaded.proposal.version:
-            raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
-        withdrawn: Proposal | None = None
-        if not ended:
-            review.check_undecided(loaded)
-            if regated and (instead := await regate(context, tx, loaded, pack)) is not None:
-                withdrawn = await _read(context, tx, instead)
-        yield _LockedProposal(tx, item, pack, withdrawn)
-
-
-async def _decide(
-    context: FabricContext,
-    reviewer: Principal,
-    request: ProposalAction,
-    action: Action,
-    *,
-    check: Callable[[Proposal], None] = lambda _: None,
-    ended: bool = False,
-    **verdict: Any,
-) -> Proposal:
-    """Record a verdict that only changes the proposal, after a check of it; returns the proposal as it is then."""
-    async with _locked(context, reviewer, request, ended=ended) as locked:
-        if locked.withdrawn is not None:
-            return locked.withdrawn
-        check(locked.loaded.proposal)
-        await review.decide(locked.tx, locked.loaded, action, reviewer, locked.pack, **verdict)
-        return await _read(context, locked.tx, request.proposal_id)
-
-
-async def _read(context: FabricContext, tx: Transaction, proposal_id: str) -> Proposal:
-    return (await review.load(tx, context.vault, proposal_id)).proposal
+    return await acting.decide(context, reviewer, request, "release")

@@ -11,7 +11,7 @@ from muniment.model.capture import CaptureState
 from muniment.model.compiled import Format
 from muniment.model.fields import CaptureKind, Source, Tier, WriteClass
 from muniment.model.proposal import HumanReason
-from muniment.model.review_views import OpenStatus, Risk
+from muniment.model.review_views import Danger, OpenStatus, QueueOrder, Risk
 from muniment.model.speakers import SpeaksFor
 
 
@@ -110,15 +110,34 @@ class QueueFilters(TypedDict, total=False):
     """The status of an open proposal."""
     overdue: bool | None
     """Only overdue ones, or only the others."""
+    author: str | None
+    """Whose capture it came from."""
+    danger: Danger | None
+    """Only those with that danger, or with `any`."""
+    mentioned: bool
+    """Only those in whose comments the caller is named."""
+    order: QueueOrder | None
+    """By default `due`; `newest` first, or the most `unusual` first."""
 
 
 class EditFields(TypedDict, total=False):
-    """What an edit changes; a field that is not given stays as it is."""
+    """What an edit changes; a field that is not given stays as it is.
+
+    Of the scope (REV-14) a field that is given as null no longer narrows it.
+    """
 
     text: str | None
     value: Any
     classification: str | None
     evidence_refs: Sequence[str] | None
+    user_id: str | None
+    """Whose runs see it; null is everybody's."""
+    intent_id: str | None
+    """The intent of runs that see it; null is any."""
+    workflow_id: str | None
+    """The workflow of runs that see it; null is any."""
+    qualifiers: Mapping[str, str] | None
+    """The qualifiers of runs that see it; null is none."""
 
 
 class RecallFields(TypedDict, total=False):

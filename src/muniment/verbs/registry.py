@@ -13,6 +13,7 @@ PACKAGES = (
     "capture",
     "candidates",
     "review",
+    "collaboration",
     "promotion",
     "recall",
     "items",
@@ -47,6 +48,10 @@ GROUPS: Mapping[str, Group] = {
         "The review queue.",
         "Proposals by due time. Every action is a verdict of a named person.\n\n"
         "An action that is given the `version` the person read raises `VersionConflict` when it has changed since.",
+    ),
+    "views": Group("Views", "Saved views of the queue.", "Views of the queue that the caller saved."),
+    "subjects": Group(
+        "Subjects", "Display names of subjects.", "What people call the subjects, sealed and erased with them."
     ),
     "consent": Group("Consents", "The consent ledger.", "The consent ledger of a tenant."),
     "me": Group(

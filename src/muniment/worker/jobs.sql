@@ -120,7 +120,7 @@ FROM proposals p
 JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
 JOIN LATERAL (
   SELECT v.action, v.cause FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
-    AND v.action NOT IN ('override', 'assign', 'resolve') ORDER BY v.seq DESC, v.verdict_id DESC LIMIT 1) last ON last.action = 'hold' AND last.cause = 'budget'
+    AND v.action NOT IN ('override', 'assign', 'resolve', 'comment') ORDER BY v.seq DESC, v.verdict_id DESC LIMIT 1) last ON last.action = 'hold' AND last.cause = 'budget'
 WHERE p.tenant_id = :tenant_id
 ORDER BY p.due_at, p.proposal_id LIMIT :count
 

@@ -14,6 +14,12 @@ export interface ActivationPlan extends Schema<"ActivationPlan"> {}
 /** How many corrections there are, how many can be measured, and after how many a decision differed (COR-3). */
 export interface Adoption extends Schema<"Adoption"> {}
 
+/** Whether a second look agreed with what was decided. */
+export interface Agreement extends Schema<"Agreement"> {}
+
+/** What approving many would do, as far as it can be known before: what is taken, what is left out, and the mix. */
+export interface ApprovalPlan extends Schema<"ApprovalPlan"> {}
+
 /** Captures of one kind and ontology version that are in a file. */
 export interface Archive extends Schema<"Archive"> {}
 
@@ -79,6 +85,9 @@ export interface CapturesBody extends Schema<"CapturesBody"> {}
 
 /** Which capture to consolidate again, and why. */
 export interface CapturesRerunBody extends Schema<"CapturesRerunBody"> {}
+
+/** A fact to state, or a correction, to be tried: of a memory, or on a key. */
+export interface CheckStatementBody extends Schema<"CheckStatementBody"> {}
 
 /** A label such as `m1` in a block, and the memory it refers to. */
 export interface Citation extends Schema<"Citation"> {}
@@ -166,6 +175,9 @@ export interface Credential extends Schema<"Credential"> {}
 /** Claims of at least the confidence `raw`, up to the next point: verdicts, approvals, calibrated confidence. */
 export interface CurvePoint extends Schema<"CurvePoint"> {}
 
+/** What people decided since the beginning of the day (UTC), and how often second looks agreed in 30 days. */
+export interface DayProgress extends Schema<"DayProgress"> {}
+
 /** What became of a proposal that the person confirmed or declined. */
 export interface Decided extends Schema<"Decided"> {}
 
@@ -202,6 +214,9 @@ export interface Event extends Schema<"Event"> {}
 /** A proposal with its capture, its versions before each edit, and the memories that the checks found. */
 export interface Evidence extends Schema<"Evidence"> {}
 
+/** A capture of the conversation that a fact came from. */
+export interface EvidenceTurn extends Schema<"EvidenceTurn"> {}
+
 /** One capture or recall that a rule treats differently; `records` are the memories that come or go. */
 export interface Example extends Schema<"Example"> {}
 
@@ -237,6 +252,9 @@ export interface GoldenResult extends Schema<"GoldenResult"> {}
 
 /** An entity, the entities around it, and the live memories that link them. */
 export interface Graph extends Schema<"Graph"> {}
+
+/** Open proposals about one subject, from one source or of one class. */
+export interface GroupOfProposals extends Schema<"GroupOfProposals"> {}
 
 /** Something that happened, as a caller tells of it. */
 export interface Happening extends Schema<"Happening"> {}
@@ -448,11 +466,17 @@ export interface Parked extends Schema<"Parked"> {}
 /** A gate that passed a candidate, and why. */
 export interface Passed extends Schema<"Passed"> {}
 
+/** How many proposals a person decided. */
+export interface PersonsDay extends Schema<"PersonsDay"> {}
+
 /** Personal data that got into memory though it should not have (MET-4); the target is none. */
 export interface PiiMetrics extends Schema<"PiiMetrics"> {}
 
 /** One pass over memories: how many, what was found, how many could not be decrypted; `done` when none is left. */
 export interface PiiScan extends Schema<"PiiScan"> {}
+
+/** A proposal that would be approved, at the version that was read. */
+export interface PlannedApproval extends Schema<"PlannedApproval"> {}
 
 /** A reviewer who has the same proposal open. */
 export interface Presence extends Schema<"Presence"> {}
@@ -505,6 +529,9 @@ export interface QueueAssignBody extends Schema<"QueueAssignBody"> {}
 /** An edit to try. */
 export interface QueueCheckBody extends Schema<"QueueCheckBody"> {}
 
+/** What to say about a proposal, and to whom. */
+export interface QueueCommentBody extends Schema<"QueueCommentBody"> {}
+
 /** How many proposals are open, by kind; a proposal with two reasons counts under both. */
 export interface QueueCounts extends Schema<"QueueCounts"> {}
 
@@ -512,13 +539,25 @@ export interface QueueCounts extends Schema<"QueueCounts"> {}
 export interface QueueEditBody extends Schema<"QueueEditBody"> {}
 
 /** An action on a proposal, with a note. */
+export interface QueueHoldBody extends Schema<"QueueHoldBody"> {}
+
+/** An action on a proposal, with a note. */
 export interface QueueLiftBody extends Schema<"QueueLiftBody"> {}
+
+/** How somebody else would have decided a proposal. */
+export interface QueueLookAgainBody extends Schema<"QueueLookAgainBody"> {}
 
 /** The review queue (MET-7): decided in the window, in time or not, and what waited at its end. */
 export interface QueueMetrics extends Schema<"QueueMetrics"> {}
 
 /** Another tier, another priority. */
 export interface QueueOverrideBody extends Schema<"QueueOverrideBody"> {}
+
+/** The queue at a glance, as its page shows it. */
+export interface QueueOverview extends Schema<"QueueOverview"> {}
+
+/** Which approvals to plan: the proposals that are named, or all that the filters match. */
+export interface QueuePlanManyBody extends Schema<"QueuePlanManyBody"> {}
 
 /** Which recall to preview. */
 export interface QueuePreviewBody extends Schema<"QueuePreviewBody"> {}
@@ -528,6 +567,9 @@ export interface QueueRejectBody extends Schema<"QueueRejectBody"> {}
 
 /** An action on a proposal; with `version`, only if it is still at that version. */
 export interface QueueReleaseBody extends Schema<"QueueReleaseBody"> {}
+
+/** What to look for in the queue. */
+export interface QueueSearchBody extends Schema<"QueueSearchBody"> {}
 
 /** A reason: a stable code and its details (ids, labels, numbers; never content). */
 export interface Reason extends Schema<"Reason"> {}
@@ -562,6 +604,9 @@ export interface Receipt extends Schema<"Receipt"> {}
 /** The receipts of many captures, in the order of the captures. */
 export interface Receipts extends Schema<"Receipts"> {}
 
+/** Which side to keep, and what speaks for it; neither where nothing decides. */
+export interface Recommendation extends Schema<"Recommendation"> {}
+
 /** A recalled memory. */
 export interface Record extends Schema<"Record"> {}
 
@@ -573,6 +618,9 @@ export interface RedactionTally extends Schema<"RedactionTally"> {}
 
 /** A candidate that a gate refused: no content is kept (CAN-5). */
 export interface Refusal extends Schema<"Refusal"> {}
+
+/** How often a gate refused for one reason. */
+export interface RefusalCount extends Schema<"RefusalCount"> {}
 
 /** A fact that a gate refused: where it came from, which gate and why; no content is kept (CAN-5). */
 export interface RefusalEntry extends Schema<"RefusalEntry"> {}
@@ -616,6 +664,9 @@ export interface Run extends Schema<"Run"> {}
 /** A run that a reviewer or an auditor asks about: of any agent of the tenant. */
 export interface RunAsked extends Schema<"RunAsked"> {}
 
+/** A view of the queue under a name. */
+export interface SavedView extends Schema<"SavedView"> {}
+
 /** Which runs could see a fact: user, session, workflow, intent, qualifiers. */
 export interface Scope extends Schema<"Scope"> {}
 
@@ -624,6 +675,9 @@ export interface Sealed extends Schema<"Sealed"> {}
 
 /** The name to search for, and for which erasure; `after` continues a search. */
 export interface SearchTextsBody extends Schema<"SearchTextsBody"> {}
+
+/** A proposal that somebody else decided, to be judged again without knowing how; None where there is none. */
+export interface SecondLook extends Schema<"SecondLook"> {}
 
 /** The end of a session: its working memories are no longer recalled (TIR-6). */
 export interface SessionEnd extends Schema<"SessionEnd"> {}
@@ -634,6 +688,9 @@ export interface SessionsEndBody extends Schema<"SessionsEndBody"> {}
 /** A capture on which other facts rest too; those would go with it. */
 export interface SharedCapture extends Schema<"SharedCapture"> {}
 
+/** What a person decided on another fact of the same source. */
+export interface SourceVerdict extends Schema<"SourceVerdict"> {}
+
 /** The tools and channels that a credential may speak for; `*` means all. By default none. */
 export interface SpeaksFor extends Schema<"SpeaksFor"> {}
 
@@ -642,6 +699,12 @@ export interface Spread extends Schema<"Spread"> {}
 
 /** Live memories of a tier and class at the window's end, and the bytes of their sealed bodies (MET-10). */
 export interface Stored extends Schema<"Stored"> {}
+
+/** The display name of a subject; None where it has none. */
+export interface SubjectName extends Schema<"SubjectName"> {}
+
+/** What to call a subject. */
+export interface SubjectsNameBody extends Schema<"SubjectsNameBody"> {}
 
 /** What a proposer sees: that the proposal is in review, and in the end a person's decision. */
 export interface Submission extends Schema<"Submission"> {}
@@ -675,6 +738,15 @@ export interface Verification extends Schema<"Verification"> {}
 
 /** How far to verify the chain, and from where. */
 export interface VerifyBody extends Schema<"VerifyBody"> {}
+
+/** How a person looks at the queue: filters, order and groups, never whom it is about. */
+export interface ViewFilters extends Schema<"ViewFilters"> {}
+
+/** A saved view. */
+export interface ViewsRemoveBody extends Schema<"ViewsRemoveBody"> {}
+
+/** A view to save, and its name. */
+export interface ViewsSaveBody extends Schema<"ViewsSaveBody"> {}
 
 /** What a profile leaves to people, and to whom. */
 export interface Waiting extends Schema<"Waiting"> {}
@@ -711,6 +783,17 @@ export type RefusalsListQuery = NonNullable<operations["refusals_list_v1_refusal
 
 /** What `queue.list` takes as a query. */
 export type QueueListQuery = NonNullable<operations["queue_list_v1_queue_get"]["parameters"]["query"]>;
+
+/** What `queue.groups` takes as a query. */
+export type QueueGroupsQuery = NonNullable<operations["queue_groups_v1_queue_groups_get"]["parameters"]["query"]>;
+
+/** What `queue.overview` takes as a query. */
+export type QueueOverviewQuery = NonNullable<operations["queue_overview_v1_queue_overview_get"]["parameters"]["query"]>;
+
+/** What `subjects.getName` takes as a query. */
+export type SubjectsGetNameQuery = NonNullable<
+  operations["subjects_get_name_v1_subjects_name_get"]["parameters"]["query"]
+>;
 
 /** What `recalls.list` takes as a query. */
 export type RecallsListQuery = NonNullable<operations["recalls_list_v1_recalls_get"]["parameters"]["query"]>;

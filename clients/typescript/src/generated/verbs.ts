@@ -9,6 +9,8 @@ import type {
   Activation,
   ActivationPlan,
   Adoption,
+  Agreement,
+  ApprovalPlan,
   Archive,
   ArchiveCheck,
   ArchivesQuery,
@@ -22,6 +24,7 @@ import type {
   CapturesBody,
   CapturesListQuery,
   CapturesRerunBody,
+  CheckStatementBody,
   ClockReset,
   CodesCreateBody,
   CompileBody,
@@ -41,6 +44,7 @@ import type {
   ContradictionsListQuery,
   ContradictionsResolveBody,
   CorrectBody,
+  DayProgress,
   Decided,
   Deliveries,
   EditCheck,
@@ -59,6 +63,7 @@ import type {
   ExportBody,
   FactErasure,
   Graph,
+  GroupOfProposals,
   Head,
   ImportPreview,
   ImportReceipt,
@@ -135,14 +140,22 @@ import type {
   QueueApproveManyBody,
   QueueAssignBody,
   QueueCheckBody,
+  QueueCommentBody,
   QueueCounts,
   QueueEditBody,
+  QueueGroupsQuery,
+  QueueHoldBody,
   QueueLiftBody,
   QueueListQuery,
+  QueueLookAgainBody,
   QueueOverrideBody,
+  QueueOverview,
+  QueueOverviewQuery,
+  QueuePlanManyBody,
   QueuePreviewBody,
   QueueRejectBody,
   QueueReleaseBody,
+  QueueSearchBody,
   Recall,
   RecallBody,
   RecallDetails,
@@ -152,6 +165,7 @@ import type {
   Receipts,
   RecordGoldenBody,
   Refusal,
+  RefusalCount,
   RefusalEntry,
   RefusalsListQuery,
   Reindexed,
@@ -161,9 +175,14 @@ import type {
   RetractBody,
   Retraction,
   Run,
+  SavedView,
   Sealed,
   SearchTextsBody,
+  SecondLook,
   SessionEnd,
+  SubjectName,
+  SubjectsGetNameQuery,
+  SubjectsNameBody,
   Submission,
   Sweep,
   Trail,
@@ -172,6 +191,8 @@ import type {
   Undone,
   Verification,
   VerifyBody,
+  ViewsRemoveBody,
+  ViewsSaveBody,
   Webhook,
   WebhooksAddBody,
   WebhooksDeliverQuery,
@@ -199,6 +220,34 @@ export class Queue extends VerbGroup {
    */
   list(fields: QueueListQuery = {}, options?: RequestOptions): Listing<Proposal> {
     return this.connection.list("/v1/queue", fields, options);
+  }
+
+  /** Count the open proposals that match the filters of `queue.list`, by subject, source or class; at most 100. */
+  async groups(
+    by: QueueGroupsQuery["by"],
+    fields: Omit<QueueGroupsQuery, "by"> = {},
+    options?: RequestOptions,
+  ): Promise<GroupOfProposals[]> {
+    return await this.connection.call(
+      { method: "GET", path: "/v1/queue/groups", effect: "read", query: { ...fields, by } },
+      options,
+    );
+  }
+
+  /**
+   * Find open proposals with all these words in their text, or in whom and what they are about; soonest due first.
+   *
+   * What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+   */
+  async search(
+    words: QueueSearchBody["words"],
+    fields: Omit<QueueSearchBody, "words"> = {},
+    options?: RequestOptions,
+  ): Promise<Proposal[]> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/queue/search", effect: "read", body: { ...fields, words } },
+      options,
+    );
   }
 
   /** Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason. */
@@ -266,7 +315,8 @@ export class Queue extends VerbGroup {
    * A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust,
    * contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and
    * `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded
-   * with the verdict. One that cannot be approved (`error`: what `approve` would throw) stops no other.
+   * with the verdict. One that cannot be approved (`error`: what `approve` would throw), or that is at another version
+   * than the one named in `versions`, stops no other.
    */
   async approveMany(
     proposalIds: QueueApproveManyBody["proposal_ids"],
@@ -281,6 +331,18 @@ export class Queue extends VerbGroup {
         body: { ...fields, proposal_ids: proposalIds },
         slow: true,
       },
+      options,
+    );
+  }
+
+  /**
+   * Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+   *
+   * Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is stored.
+   */
+  async planMany(fields: QueuePlanManyBody = {}, options?: RequestOptions): Promise<ApprovalPlan> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/queue/plan", effect: "read", body: fields, slow: true },
       options,
     );
   }
@@ -380,6 +442,14 @@ export class Queue extends VerbGroup {
     );
   }
 
+  /** Put a proposal on hold, to ask later; `release` returns it to the queue. Throws `Conflict` for a held one. */
+  async hold(proposalId: string, fields: QueueHoldBody = {}, options?: RequestOptions): Promise<Proposal> {
+    return await this.connection.call(
+      { method: "POST", path: `/v1/queue/${segment(proposalId, "proposal_id")}/hold`, effect: "write", body: fields },
+      options,
+    );
+  }
+
   /** Unassign a proposal, or return a held one to the queue. */
   async release(proposalId: string, fields: QueueReleaseBody = {}, options?: RequestOptions): Promise<Proposal> {
     return await this.connection.call(
@@ -389,6 +459,115 @@ export class Queue extends VerbGroup {
         effect: "write",
         body: fields,
       },
+      options,
+    );
+  }
+
+  /**
+   * Say something about a proposal, open or decided; whom it mentions finds it with `queue.list(mentioned=True)`.
+   *
+   * It is kept with the verdicts, sealed with the fact and erased with it. It decides nothing, but what others read
+   * before is out of date: an action with an earlier `version` is refused.
+   */
+  async comment(proposalId: string, fields: QueueCommentBody, options?: RequestOptions): Promise<Proposal> {
+    return await this.connection.call(
+      {
+        method: "POST",
+        path: `/v1/queue/${segment(proposalId, "proposal_id")}/comments`,
+        effect: "write",
+        body: fields,
+      },
+      options,
+    );
+  }
+
+  /** Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days. */
+  async progress(options?: RequestOptions): Promise<DayProgress> {
+    return await this.connection.call({ method: "GET", path: "/v1/queue/progress", effect: "read" }, options);
+  }
+
+  /** Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved views. */
+  async overview(fields: QueueOverviewQuery = {}, options?: RequestOptions): Promise<QueueOverview> {
+    return await this.connection.call(
+      { method: "GET", path: "/v1/queue/overview", effect: "read", query: fields },
+      options,
+    );
+  }
+
+  /**
+   * Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.lookAgain`).
+   *
+   * Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+   */
+  async secondLook(options?: RequestOptions): Promise<SecondLook> {
+    return await this.connection.call({ method: "GET", path: "/v1/queue/second-look", effect: "read" }, options);
+  }
+
+  /**
+   * Record how the caller would have decided a proposal that somebody else decided; it changes nothing else.
+   *
+   * Throws `Conflict` for one that is open, that the caller decided, or that was looked at again before.
+   */
+  async lookAgain(proposalId: string, fields: QueueLookAgainBody, options?: RequestOptions): Promise<Agreement> {
+    return await this.connection.call(
+      {
+        method: "POST",
+        path: `/v1/queue/${segment(proposalId, "proposal_id")}/second-look`,
+        effect: "write",
+        body: fields,
+      },
+      options,
+    );
+  }
+}
+
+/** Views of the queue that the caller saved. */
+export class Views extends VerbGroup {
+  /**
+   * Save a view of the queue under a name, for the caller alone; one of that name is replaced.
+   *
+   * It holds filters and order, never whom they are about. Throws `Conflict` beyond 30 views.
+   */
+  async save(fields: ViewsSaveBody, options?: RequestOptions): Promise<SavedView> {
+    return await this.connection.call({ method: "POST", path: "/v1/views", effect: "write", body: fields }, options);
+  }
+
+  /** List the views of the queue that the caller saved, by name. */
+  async list(options?: RequestOptions): Promise<SavedView[]> {
+    return await this.connection.call({ method: "GET", path: "/v1/views", effect: "read" }, options);
+  }
+
+  /** Remove a view that the caller saved, and return it; throws `NotFound`. */
+  async remove(fields: ViewsRemoveBody, options?: RequestOptions): Promise<SavedView> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/views/remove", effect: "write", body: fields },
+      options,
+    );
+  }
+}
+
+/** What people call the subjects, sealed and erased with them. */
+export class Subjects extends VerbGroup {
+  /**
+   * Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
+   *
+   * It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds it.
+   */
+  async name(
+    subject: SubjectsNameBody["subject"],
+    name?: SubjectsNameBody["name"],
+    options?: RequestOptions,
+  ): Promise<SubjectName> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/subjects/name", effect: "write", body: { subject, name } },
+      options,
+    );
+  }
+
+  /** Show the display name of a subject. */
+  async getName(fields: SubjectsGetNameQuery, options?: RequestOptions): Promise<SubjectName> {
+    return await this.connection.call(
+      { method: "GET", path: "/v1/subjects/name", effect: "read", query: fields },
       options,
     );
   }
@@ -852,7 +1031,7 @@ export class Contradictions extends VerbGroup {
     return this.connection.list("/v1/contradictions", fields, options);
   }
 
-  /** Read a contradiction with the content of both sides; throws `NotFound`. */
+  /** Read a contradiction with the content of both sides, and which to keep; throws `NotFound`. */
   async get(contradictionId: string, options?: RequestOptions): Promise<ContradictionDetails> {
     return await this.connection.call(
       { method: "GET", path: `/v1/contradictions/${segment(contradictionId, "contradiction_id")}`, effect: "read" },
@@ -1097,6 +1276,11 @@ export class Refusals extends VerbGroup {
    */
   list(fields: RefusalsListQuery = {}, options?: RequestOptions): Listing<RefusalEntry> {
     return this.connection.list("/v1/refusals", fields, options);
+  }
+
+  /** Count what the gates refused in the last 30 days, by gate and reason, the most frequent first. */
+  async counts(options?: RequestOptions): Promise<RefusalCount[]> {
+    return await this.connection.call({ method: "GET", path: "/v1/refusals/counts", effect: "read" }, options);
   }
 }
 
@@ -1465,6 +1649,10 @@ export class Webhooks extends VerbGroup {
 export class Verbs extends VerbGroup {
   /** The review queue. */
   readonly queue: Queue;
+  /** Saved views of the queue. */
+  readonly views: Views;
+  /** Display names of subjects. */
+  readonly subjects: Subjects;
   /** The consent ledger. */
   readonly consent: Consents;
   /** What end users see and do about themselves. */
@@ -1499,6 +1687,8 @@ export class Verbs extends VerbGroup {
   constructor(connection: Connection) {
     super(connection);
     this.queue = new Queue(connection);
+    this.views = new Views(connection);
+    this.subjects = new Subjects(connection);
     this.consent = new Consents(connection);
     this.me = new Me(connection);
     this.imports = new Imports(connection);
@@ -1666,6 +1856,18 @@ export class Verbs extends VerbGroup {
   async correct(fields: CorrectBody = {}, options?: RequestOptions): Promise<Submission | Refusal> {
     return await this.connection.call(
       { method: "POST", path: "/v1/corrections", effect: "write", body: fields },
+      options,
+    );
+  }
+
+  /**
+   * Try a statement or a correction without saving it: which gate would refuse it, or what it would become.
+   *
+   * Throws what `correct` and `propose` would.
+   */
+  async checkStatement(fields: CheckStatementBody = {}, options?: RequestOptions): Promise<EditCheck> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/statements/check", effect: "read", body: fields },
       options,
     );
   }

@@ -13,7 +13,27 @@ from muniment.console.pages import (
     packs,
     proposal,
     queue,
+    refused,
+    second_look,
+    state,
     why,
 )
 
-PAGES = (queue, proposal, contradictions, captures, live, memory, why, consent, erasures, audit, metrics, packs, me)
+PAGES = (
+    queue,
+    second_look,
+    proposal,
+    state,
+    refused,
+    contradictions,
+    captures,
+    live,
+    memory,
+    why,
+    consent,
+    erasures,
+    audit,
+    metrics,
+    packs,
+    me,
+)

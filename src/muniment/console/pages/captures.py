@@ -39,7 +39,9 @@ async def refusals(request: Request, visitor: Reader) -> Response:
 
     filters = ("gate", "reason", "capture_id", "latest")
     found = await load_listing(request, "captures/refusals", filters, fetch, "refusal_id")
-    return page("refusals.html", visitor, listing=found, problem=found.problem, gates=get_args(GateName))
+    counted = await visitor.fabric.refusals.counts(visitor.principal) if not found.filtered else ()
+    context: dict[str, Any] = {"gates": get_args(GateName), "counted": counted}
+    return page("refusals.html", visitor, listing=found, problem=found.problem, **context)
 
 
 @router.get("/captures/{capture_id}")

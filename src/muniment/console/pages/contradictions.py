@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Depends, Request, Response
 
 from muniment.console.differences import differences, newer, older
-from muniment.console.forms import raw_fields, read_form, redirect, text_field
+from muniment.console.forms import parse_qualifiers, raw_fields, read_form, redirect, text_field
 from muniment.console.listing import load_listing
 from muniment.console.rendering import page
 from muniment.console.visitors import Requires, Visitor, error_text
@@ -46,8 +46,8 @@ async def resolve(request: Request, visitor: Reviewer, contradiction_id: str) ->
             contradiction_id,
             cast("ResolutionMethod", method),
             keep=cast("Side | None", text_field(form, "keep")) if keeps else None,
-            existing=_qualifiers(text_field(form, "existing"), "existing") if coexists else None,
-            incoming=_qualifiers(text_field(form, "incoming"), "incoming") if coexists else None,
+            existing=parse_qualifiers(text_field(form, "existing"), "existing") if coexists else None,
+            incoming=parse_qualifiers(text_field(form, "incoming"), "incoming") if coexists else None,
             note=text_field(form, "note"),
         )
     except (InvalidInput, Denied, Conflict, NotPromotable) as error:
@@ -80,6 +80,7 @@ async def _contradictions_page(
         problem=problem,
         listing=found,
         one=one,
+        recommended=one.recommendation if one is not None and one.contradiction.open else None,
         sides=_sides(one) if one is not None else None,
         closed=found.filters["closed"] == "yes",
         typed=dict.fromkeys(FIELDS, "") | {"way": "supersede", "keep": "incoming"} | (typed or {}),
@@ -91,16 +92,3 @@ def _sides(one: ContradictionDetails) -> dict[str, Any]:
     candidate = one.proposal.candidate
     parts = differences(one.existing.text, one.incoming.text if one.incoming is not None else candidate.text)
     return {"existing": older(parts), "incoming": newer(parts)}
-
-
-def _qualifiers(text: str | None, side: str) -> dict[str, str] | None:
-    """Parse qualifiers such as `region=de`, separated by commas or lines; raises `InvalidInput`."""
-    found: dict[str, str] = {}
-    for part in (text or "").replace("\n", ",").split(","):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not part.strip():
-            continue
-        if not (name and equals and value):
-            raise InvalidInput("expected qualifiers such as region=de", field=side)
-        found[name] = value
-    return found or None

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
@@ -10,7 +10,15 @@ from pydantic_core import from_json
 from starlette.datastructures import FormData
 
 from muniment.console.differences import differences, newer, older
-from muniment.console.forms import lines_field, number_field, raw_fields, read_form, redirect, text_field
+from muniment.console.forms import (
+    lines_field,
+    number_field,
+    parse_qualifiers,
+    raw_fields,
+    read_form,
+    redirect,
+    text_field,
+)
 from muniment.console.pages.queue import REASONS
 from muniment.console.rendering import HEADERS, environment, highlight, label, page
 from muniment.console.spans import pretty, span_in_payload, span_in_text
@@ -27,6 +35,7 @@ from muniment.errors import (
 )
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.fields import Tier
+from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Verdict
 from muniment.model.trail import Evidence
 from muniment.verbs.keywords import EditFields
@@ -35,11 +44,15 @@ router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_queue"))]
 Reviewer = Annotated[Visitor, Depends(Requires("review"))]
 
-Action = Literal["approve", "edit", "reject", "override", "assign", "release", "lift"]
+Action = Literal["approve", "both", "comment", "edit", "reject", "hold", "override", "assign", "release", "lift"]
+SCOPE = ("user_id", "intent_id", "workflow_id", "qualifiers")
 FIELDS: dict[Action, tuple[str, ...]] = {
     "approve": ("note", "supersedes"),
-    "edit": ("text", "value", "classification", "evidence_refs", "note"),
+    "both": ("contradiction_id", "existing", "incoming", "note"),
+    "edit": ("text", "value", "classification", "evidence_refs", *SCOPE, "note"),
     "reject": ("reason", "note"),
+    "comment": ("text",),
+    "hold": ("note",),
     "override": ("tier", "priority", "note"),
     "assign": ("to",),
     "release": (),
@@ -48,6 +61,11 @@ FIELDS: dict[Action, tuple[str, ...]] = {
 # Errors that the reviewer can act on: they are shown beside the form.
 FORM_ERRORS = (InvalidInput, Denied, Conflict, NotPromotable)
 _STATUSES: tuple[tuple[type[MunimentError], int], ...] = ((VersionConflict, 412), (InvalidInput, 422), (Denied, 403))
+# What a reviewer expects of a decision: it is not said again.
+APPROVED, REJECTED, ON_HOLD = "Approved: it is now a memory", "Rejected", "On hold: it is asked later"
+USUAL = (APPROVED, REJECTED, ON_HOLD)
+# Characters of a memory that a button names.
+SHORT = 32
 VERDICTS = {
     "approve": "approved it",
     "edit": "edited it",
@@ -62,13 +80,16 @@ VERDICTS = {
     "lift": "lifted its rejection",
     "resolve": "settled its contradiction",
     "undo": "undid its promotion",
+    "comment": "commented",
+    "agree": "looked again and agrees",
+    "disagree": "looked again and disagrees",
 }
 
 
 @router.get("/queue/{proposal_id}")
-async def proposal(visitor: Reader, proposal_id: str) -> Response:
-    """A proposal with its evidence."""
-    return await _proposal_page(visitor, proposal_id)
+async def proposal(request: Request, visitor: Reader, proposal_id: str) -> Response:
+    """A proposal with its evidence; one that is fetched in advance is not looked at yet."""
+    return await _proposal_page(visitor, proposal_id, prefetched="x-prefetch" in request.headers)
 
 
 @router.get("/queue/{proposal_id}/preview")
@@ -108,7 +129,7 @@ async def check(request: Request, visitor: Reviewer, proposal_id: str) -> Respon
     except FORM_ERRORS as error:
         return await _failed(request, visitor, proposal_id, "edit", form, error)
     if _by_script(request):
-        return _fragment("parts/check.html", checked=checked, proposal=found)
+        return _fragment("parts/check.html", checked=checked, before=found.candidate.text)
     result: dict[str, Any] = {"checked": checked, "was_checked": True}
     return await _proposal_page(visitor, proposal_id, "edit", raw_fields(form, *FIELDS["edit"]), **result)
 
@@ -126,7 +147,8 @@ async def act(request: Request, visitor: Reviewer, proposal_id: str, action: Act
         return await _failed(request, visitor, proposal_id, action, form, error)
     if _by_script(request):
         signed = sign_notice(visitor.form_token, notice)
-        return JSONResponse({"notice": notice, "to": console_url(path), "signed_notice": signed}, headers=HEADERS)
+        answer = {"notice": notice, "to": console_url(path), "signed_notice": signed, "usual": notice in USUAL}
+        return JSONResponse(answer, headers=HEADERS)
     return redirect(visitor, path, notice)
 
 
@@ -140,10 +162,20 @@ async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: For
         case "approve":
             status = (await queue.approve(*target, **fields)).status
             if status == "promoted":
-                return "Approved: it is now a memory", "queue"
+                return APPROVED, "queue"
             if status == "duplicate":
                 return "Set aside as a duplicate of an existing memory", "queue"
             return f"Not promoted: it is now {label(status)}", here
+        case "both":
+            await visitor.fabric.contradictions.resolve(
+                visitor.principal,
+                fields["contradiction_id"] or "",
+                "coexist",
+                existing=parse_qualifiers(fields["existing"], "existing"),
+                incoming=parse_qualifiers(fields["incoming"], "incoming"),
+                note=fields["note"],
+            )
+            return "Approved: both are kept, each for its own runs", "queue"
         case "edit":
             note, version = fields["note"], fields["version"]
             candidate = (await queue.get(*target)).candidate
@@ -153,7 +185,14 @@ async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: For
             return "Edited: this version now waits for review", f"queue/{edited.proposal_id}"
         case "reject":
             await queue.reject(*target, **fields)
-            return "Rejected", "queue"
+            return REJECTED, "queue"
+        case "comment":
+            said = fields["text"] or ""
+            await queue.comment(*target, text=said, mentions=_mentions(said))
+            return "Comment added", here
+        case "hold":
+            await queue.hold(*target, **fields)
+            return ON_HOLD, "queue"
         case "override":
             fields["priority"] = _priority(fields["priority"])
             await queue.override(*target, **fields)
@@ -184,17 +223,20 @@ async def _proposal_page(
     proposal_id: str,
     open_form: Action | None = None,
     typed: dict[str, str] | None = None,
+    *,
+    prefetched: bool = False,
     **context: Any,
 ) -> Response:
     """The page; `open_form` is open and filled with `typed`."""
     found = await visitor.fabric.queue.evidence(visitor.principal, proposal_id)
-    others = await visitor.fabric.queue.attend(visitor.principal, proposal_id) if visitor.may("review") else ()
+    attends = visitor.may("review") and not prefetched
+    others = await visitor.fabric.queue.attend(visitor.principal, proposal_id) if attends else ()
     candidate = found.proposal.candidate
     fields = {action: dict.fromkeys(names, "") for action, names in FIELDS.items()}
     fields["edit"] |= _candidate_fields(candidate)
     if open_form is not None and typed is not None:
         fields[open_form] |= typed
-    context = {"checked": None, "was_checked": False} | context
+    context = {"checked": None, "was_checked": False, "before": candidate.text} | context
     return page(
         "proposal.html",
         visitor,
@@ -205,6 +247,7 @@ async def _proposal_page(
         others=others,
         quoted=_quoted(found),
         conflicts=_conflicts(found),
+        opposites=_opposites(found),
         duplicates=_duplicates(found),
         open_form=open_form,
         typed=fields,
@@ -222,6 +265,10 @@ def _candidate_fields(candidate: Candidate) -> dict[str, str]:
         "value": candidate.value if isinstance(candidate.value, str) else pretty(candidate.value),
         "classification": candidate.classification,
         "evidence_refs": "\n".join(candidate.evidence_refs),
+        "user_id": candidate.scope.user_id or "",
+        "intent_id": candidate.scope.intent_id or "",
+        "workflow_id": candidate.scope.workflow_id or "",
+        "qualifiers": ", ".join(f"{name}={value}" for name, value in sorted(candidate.scope.qualifiers.items())),
         "note": "",
     }
 
@@ -242,7 +289,11 @@ def _edit_changes(form: FormData, candidate: Candidate) -> EditFields:
         changes["classification"] = label
     if "evidence_refs" in form and (refs := lines_field(form, "evidence_refs")) != list(candidate.evidence_refs):
         changes["evidence_refs"] = refs
-    return changes
+    typed = {name: text_field(form, name) or "" for name in SCOPE if name in form}
+    changed = {name: value or None for name, value in typed.items() if value != before[name]}
+    if "qualifiers" in changed:
+        changes["qualifiers"] = parse_qualifiers(changed.pop("qualifiers"), "qualifiers")
+    return changes | cast("EditFields", changed)
 
 
 def _same(typed: str, before: str) -> bool:
@@ -279,9 +330,32 @@ def _conflicts(found: Evidence) -> list[dict[str, Any]]:
         if memory is None:
             continue
         parts = differences(memory.text, found.proposal.candidate.text)
-        one = by_memory.get(memory_id)
-        conflicts.append({"memory": memory, "contradiction": one, "older": older(parts), "newer": newer(parts)})
+        conflicts.append(
+            {
+                "memory": memory,
+                "contradiction": by_memory.get(memory_id),
+                "older": older(parts),
+                "newer": newer(parts),
+                "recommended": found.recommendations.get(memory_id),
+                "short": _short(memory),
+            }
+        )
     return conflicts
+
+
+def _short(memory: PromotedMemory) -> str:
+    """A memory in few words: its value, where that is a short text."""
+    text = memory.value if isinstance(memory.value, str) and memory.value else memory.text
+    return text if len(text) <= SHORT else f"{text[:SHORT]}…"
+
+
+def _opposites(found: Evidence) -> list[dict[str, Any]]:
+    """Each open proposal that says the opposite, and both texts with their differences."""
+    shown: list[dict[str, Any]] = []
+    for one in found.opposites:
+        parts = differences(one.candidate.text, found.proposal.candidate.text)
+        shown.append({"proposal": one, "older": older(parts), "newer": newer(parts)})
+    return shown
 
 
 def _duplicates(found: Evidence) -> list[Any]:
@@ -318,6 +392,14 @@ async def _too_late(
     since = now.verdicts[int(version) :] if known and version is not None else now.verdicts[-1:]
     kind = AlreadyDecided if isinstance(error, AlreadyDecided) else VersionConflict
     return kind(f"someone acted first: {verdicts_text(since) or error.message}. Your action was not applied")
+
+
+def _mentions(text: str) -> list[str]:
+    """The people whom a comment names with an @, at most ten."""
+    return list(dict.fromkeys(_MENTION.findall(text)))[:10]
+
+
+_MENTION = re.compile(r"(?<![\w@])@([\w][\w.-]{0,62}[\w])")
 
 
 def _priority(text: str | None) -> float | None:

@@ -42,7 +42,7 @@ export function relativeTimes(within = document) {
 setInterval(relativeTimes, 20000);
 
 // ---- toasts, with an undo button where there is one ----
-export function toast(message, { undo, seconds = 5 } = {}) {
+export function toast(message, { undo, undoText = "Undo", seconds = 5 } = {}) {
   const place = document.querySelector("[data-toasts]");
   const box = document.createElement("div");
   box.className = "toast";
@@ -54,7 +54,7 @@ export function toast(message, { undo, seconds = 5 } = {}) {
   if (undo) {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Undo";
+    button.textContent = undoText;
     button.addEventListener("click", () => { end(); undo(); });
     box.append(button);
   }
@@ -106,6 +106,17 @@ for (const [letter, page] of [["q", "queue"], ["c", "contradictions"], ["m", "me
   key(`g ${letter}`, () => { if (document.querySelector(`nav a[href="/console/${page}"]`)) location.assign(`/console/${page}`); });
 }
 
+// ---- reasons by number: the first key in an empty field picks one ----
+export function numberedReasons(form, choose) {
+  const input = form.querySelector("input[name=reason]");
+  const buttons = [...form.querySelectorAll("[data-reasons] button")];
+  input?.addEventListener("keydown", (event) => {
+    const button = input.value || event.ctrlKey || event.metaKey || event.altKey ? null : buttons[Number(event.key) - 1];
+    if (button) { event.preventDefault(); choose(button.value, input); }
+  });
+  for (const button of buttons) button.addEventListener("click", () => choose(button.value, input));
+}
+
 // ---- live changes of the tenant ----
 // One stream per visible page, none while it is hidden: browsers allow few connections to a server.
 const watchers = new Set();
@@ -127,9 +138,12 @@ export function showOpen(count) {
 if (document.querySelector("[data-open-count]")) live(({ open }) => showOpen(open));
 
 // ---- forms that are sent once, and forms that need a confirmation ----
-for (const form of document.querySelectorAll("form[data-once]")) {
-  form.addEventListener("submit", () => { for (const button of form.querySelectorAll("button")) button.disabled = true; });
+export function bindForms(within) {
+  for (const form of within.querySelectorAll("form[data-once]")) {
+    form.addEventListener("submit", () => { for (const button of form.querySelectorAll("button")) button.disabled = true; });
+  }
 }
+bindForms(document);
 for (const input of document.querySelectorAll("input[data-must-equal]")) {
   const button = input.form.querySelector("button[type=submit]");
   const check = () => { button.disabled = input.value !== input.dataset.mustEqual; };

@@ -1,11 +1,12 @@
 // The queue: keyboard shortcuts, actions that can be undone, and live updates of the list.
-import { key, live, localTimes, relativeTimes, toast } from "./console.js";
+import { key, live, localTimes, numberedReasons, relativeTimes, send, toast } from "./console.js";
+import { rememberList } from "./neighbours.js";
 import { sendLater } from "./undo.js";
 
 const list = document.querySelector("[data-live=list]");
 const selected = new Set();
 const pending = new Set();
-let lastSeq = null;
+let lastSeq = null, everything = false;
 
 const rows = () => [...list.querySelectorAll("tr[data-row]")];
 const rowOf = (id) => list.querySelector(`tr[data-id="${CSS.escape(id)}"]`);
@@ -23,7 +24,16 @@ function move(by) {
 }
 key("j", () => move(1));
 key("k", () => move(-1));
-key("/", () => document.querySelector("[data-filter]").focus());
+key("/", () => { document.querySelector(".filter-box").open = true; document.querySelector("[data-filter]").focus(); });
+// ---- density, as this browser remembers it ----
+const density = document.querySelector("[data-density]");
+function showDensity() {
+  const compact = localStorage.getItem("muniment-density") === "compact";
+  document.documentElement.dataset.density = compact ? "compact" : "comfortable";
+  if (density) { density.hidden = false; density.textContent = compact ? "Comfortable rows" : "Compact rows"; }
+}
+density?.addEventListener("click", () => { localStorage.setItem("muniment-density", localStorage.getItem("muniment-density") === "compact" ? "comfortable" : "compact"); showDensity(); });
+showDensity();
 for (const [letter, form] of [["e", "edit"], ["o", "override"]]) {
   key(letter, () => { const row = focusedRow(); if (row && reviews()) location.assign(`${row.querySelector("[data-open]").href}#${form}`); });
 }
@@ -38,11 +48,15 @@ function show() {
   }
   const bulk = list.querySelector("[data-bulk]");
   if (!bulk) return;
-  const count = selected.size;
-  bulk.querySelector("[data-selected-count]").textContent = count ? `${count} selected` : "Select all";
+  const matching = bulk.querySelector("[data-all-matching]"), total = Number(matching.dataset.matching);
+  const whole = selectable().length > 0 && selectable().every((row) => selected.has(row.dataset.id));
+  if (!whole) everything = false;
+  matching.hidden = !whole || everything || total <= rows().length;
+  const count = everything ? total : selected.size;
+  bulk.querySelector("[data-selected-count]").textContent = everything ? `All ${count} that match are selected` : count ? `${count} selected` : "Select all";
   const all = bulk.querySelector("[data-select-all]");
   all.hidden = false;
-  all.checked = count > 0 && count === selectable().length;
+  all.checked = count > 0 && whole;
   all.indeterminate = count > 0 && !all.checked;
   bulk.querySelector("[data-approve]").disabled = !count;
   for (const button of bulk.querySelectorAll("[data-reject-open], [data-assign]")) { button.hidden = false; button.disabled = !count; }
@@ -92,15 +106,53 @@ function showProblem(id, message) {
 const proposals = (some) => (some.length === 1 ? "one proposal" : `${some.length} proposals`);
 const path = (row, action) => `/console/queue/${encodeURIComponent(row.dataset.id)}/${action}`;
 
-function approve() {
+async function approve() {
+  if (everything) { planThenApprove({ all: "yes", ...Object.fromEntries(new URLSearchParams(location.search)) }, targets()); return; }
   const all = targets();
   const some = all.filter((row) => row.querySelector("input[name=proposal_id]:not(:disabled)"));
   if (some.length < all.length) toast("Someone else has to approve what you wrote or edited");
   if (!some.length) return;
-  const read = some.map((row) => [row.dataset.id, path(row, "approve"), row.dataset.version]);
-  actLater(`Approving ${proposals(some)}`, some, (send) => (read.length === 1
-    ? send(read[0][1], { version: read[0][2] })
-    : send("/console/queue/approve", read.map(([id]) => ["proposal_id", id]))));
+  if (some.length > 1) { planThenApprove(some.map((row) => ["proposal_id", row.dataset.id]), some); return; }
+  const [row] = some, version = row.dataset.version, where = path(row, "approve");
+  actLater(`Approving one proposal: ${nameOf(row)}`, some, (send) => send(where, { version }));
+}
+const nameOf = (row) => { const text = row.querySelector("[data-open]").textContent.trim(); return text.length > 60 ? `${text.slice(0, 60)}…` : text; };
+
+// ---- several at once: the mix is shown and confirmed, then sent after the delay with the versions that were seen ----
+const planDialog = document.querySelector("dialog[data-plan-dialog]");
+let planned = null;
+async function planThenApprove(fields, some) {
+  let plan;
+  try { plan = await send("/console/queue/plan", fields); } catch (error) { toast(error.message); return; }
+  planned = { plan, some };
+  const place = planDialog.querySelector("[data-plan-place]");
+  place.innerHTML = plan.html;
+  const count = Number(place.querySelector("[data-plan]").dataset.approved);
+  planDialog.querySelector("[data-plan-count]").textContent = count === 1 ? "one proposal" : `${count} proposals`;
+  planDialog.querySelector("[data-confirm]").hidden = !count;
+  planDialog.returnValue = "cancel";
+  planDialog.showModal();
+  planDialog.querySelector(count ? "[data-confirm]" : "[value=cancel]").focus();
+}
+planDialog?.addEventListener("close", () => {
+  const { plan, some } = planned ?? {};
+  planned = null;
+  if (!plan) return;
+  for (const [id, message] of Object.entries(plan.left_out)) showProblem(id, message);
+  if (planDialog.returnValue !== "approve") return;
+  const items = plan.items.split(" "), ids = new Set(items.map((item) => item.split(":")[0]));
+  everything = false;
+  for (const id of Object.keys(plan.left_out)) selected.delete(id);
+  actLater(`Approving ${items.length === 1 ? "one proposal" : `${items.length} proposals`}`, some.filter((row) => ids.has(row.dataset.id)), async (send) => {
+    const result = await send("/console/queue/approve", { items: plan.items });
+    if (result.memories) result.takeBack = () => takeBack(result.memories);
+    return result;
+  });
+  for (const [id, message] of Object.entries(plan.left_out)) showProblem(id, message);
+});
+async function takeBack(memories) {
+  try { toast((await send("/console/queue/take-back", { memories })).notice); } catch (error) { toast(error.message, { seconds: 12 }); }
+  refresh();
 }
 // One request each: a conflict with one proposal does not stop the rest.
 function each(some, action, fields, done) {
@@ -126,8 +178,10 @@ function openReject() {
   dialog.querySelector("[data-reject-count]").textContent = proposals(rejected);
   dialog.returnValue = "cancel";
   dialog.showModal();
-  dialog.querySelector("input").select();
+  dialog.querySelector("input").value = "";
+  dialog.querySelector("input").focus();
 }
+if (dialog) numberedReasons(dialog, (reason, input) => { input.value = reason; dialog.close("reject"); });
 dialog?.addEventListener("close", () => {
   if (dialog.returnValue !== "reject") return;
   const { reason, note } = Object.fromEntries(new FormData(dialog.querySelector("form")));
@@ -141,6 +195,7 @@ if (reviews()) {
 }
 document.addEventListener("submit", (event) => { if (event.target.id === "bulk") { event.preventDefault(); approve(); } });
 list.addEventListener("click", (event) => {
+  if (event.target.closest("[data-all-matching]")) { everything = true; show(); }
   if (event.target.closest("[data-reject-open]")) openReject();
   if (event.target.closest("[data-assign]")) assign();
 });
@@ -174,7 +229,7 @@ async function reload() {
   localTimes(list);
   relativeTimes(list);
   show();
-  rememberList();
+  remember();
   if (focused) {
     const row = rowOf(focused) ?? rows()[Math.min(at, rows().length - 1)];
     row?.querySelector(boxed ? "input[name=proposal_id]" : "[data-open]").focus({ preventScroll: true });
@@ -188,8 +243,6 @@ live(({ seq, open }) => {
 });
 
 // ---- for the page of one proposal: its neighbours, and the way back ----
-function rememberList() {
-  sessionStorage.setItem("muniment-queue", JSON.stringify({ back: location.pathname + location.search, ids: rows().map((row) => row.dataset.id) }));
-}
-rememberList();
+const remember = () => rememberList(document, location.pathname + location.search);
+remember();
 show();

@@ -41,6 +41,7 @@ CREATE TABLE tenant_keys (
 
 -- One data key per holder: a CEID, '@user', or '*' for the tenant itself; null once it is destroyed (ERA-2). A share lock on the
 -- row holds off a revocation or an erasure (PRO-7); the column `lock` cannot change and only carries the right to lock.
+-- `display_name` is what people call them, sealed under their own key: it goes when that is destroyed.
 CREATE TABLE subjects (
   tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   holder      text COLLATE "C" NOT NULL CHECK (holder <> ''),
@@ -48,10 +49,13 @@ CREATE TABLE subjects (
   key_version int NOT NULL,
   created_at  timestamptz NOT NULL,
   lock        smallint NOT NULL DEFAULT 0 CHECK (lock = 0),
+  display_name bytea,
   PRIMARY KEY (tenant_id, holder),
+  -- A name that nobody can open is nobody's.
+  CONSTRAINT subjects_named_while_known CHECK (display_name IS NULL OR wrapped_key IS NOT NULL),
   FOREIGN KEY (tenant_id, key_version) REFERENCES tenant_keys (tenant_id, version)
 ) PARTITION BY HASH (tenant_id);
-SELECT divide_by_tenant('subjects', 'wrapped_key');
+SELECT divide_by_tenant('subjects', 'wrapped_key', 'display_name');
 
 -- The tenant's clock: its row is the last lock before a commit, so that numbers follow the order of commits (AUD-1). The jobs
 -- see the clocks of all tenants, to know where work waits.
@@ -134,5 +138,6 @@ GRANT SELECT, INSERT ON tenant_keys, ticks TO muniment_privacy;
 GRANT SELECT, INSERT ON ticks TO muniment_jobs;
 GRANT SELECT ON tenants TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (lock) ON subjects TO muniment_writer, muniment_privacy;
+GRANT UPDATE (display_name) ON subjects TO muniment_writer;
 GRANT SELECT (tenant_id, holder), UPDATE (lock) ON subjects TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (seq, at, prev_at) ON tenant_clock TO muniment_writer, muniment_privacy, muniment_jobs;

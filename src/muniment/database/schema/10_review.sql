@@ -48,6 +48,7 @@ CREATE UNIQUE INDEX proposals_tenant_id_edit_of_key ON proposals (tenant_id, edi
 CREATE UNIQUE INDEX proposals_tenant_id_reopens_key ON proposals (tenant_id, reopens) WHERE reopens IS NOT NULL;
 CREATE UNIQUE INDEX proposals_tenant_id_audits_key ON proposals (tenant_id, audits) WHERE audits IS NOT NULL;
 CREATE UNIQUE INDEX proposals_tenant_id_restores_key ON proposals (tenant_id, restores) WHERE restores IS NOT NULL;
+CREATE INDEX proposals_asking ON proposals (tenant_id, proposal_id) WHERE action <> 'promote';
 CREATE INDEX proposals_by_due ON proposals (tenant_id, due_at, proposal_id);
 CREATE INDEX proposals_by_run ON proposals (tenant_id, run_id, seq) WHERE run_id IS NOT NULL;
 -- Proposals that policy may promote alone, in the order of their commits.
@@ -83,6 +84,8 @@ CREATE TABLE proposal_contradictions (
 CREATE INDEX proposal_contradictions_by_earlier ON proposal_contradictions (tenant_id, contradicts);
 
 -- Who decided what, when, and sealed (`remark`) why. One final verdict per proposal: of two operators at once one wins (REV-5).
+-- A `comment` decides nothing, but what was read before it is out of date; it may name people (`mentions`). Of what one person
+-- decided another says once, after a second look at a sample, whether they would have decided so too (`agree`, `disagree`).
 -- A rejection can be lifted, once, by a named person (REV-6). An `undo` of what policy promoted is remembered like a rejection
 -- (PRO-8); it is all that an end user can decide. `cause` is why a proposal is held or ended, in one word that a
 -- job can look for.
@@ -92,7 +95,7 @@ CREATE TABLE verdicts (
   proposal_id text COLLATE "C" NOT NULL,
   seq         bigint NOT NULL,
   action      text NOT NULL CHECK (action IN ('approve', 'edit', 'reject', 'hold', 'block', 'duplicate', 'withdraw', 'override',
-    'assign', 'release', 'lift', 'resolve', 'undo')),
+    'assign', 'release', 'lift', 'resolve', 'undo', 'comment', 'agree', 'disagree')),
   by          text COLLATE "C" NOT NULL,
   by_kind     text NOT NULL CHECK (by_kind IN ('operator', 'system', 'end_user')),
   at          timestamptz NOT NULL,
@@ -105,12 +108,16 @@ CREATE TABLE verdicts (
   remark      bytea,
   txid        xid8 NOT NULL,
   cause       text CHECK (cause IN ('contradiction', 'budget', 'pack')),
+  mentions    text[] COLLATE "C" NOT NULL DEFAULT '{}',
   PRIMARY KEY (tenant_id, verdict_id),
   CONSTRAINT verdicts_as_decided UNIQUE (tenant_id, verdict_id, proposal_id, by, by_kind, action, pack),
   FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id),
   FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
   CHECK ((by = 'auto') = (by_kind = 'system')),
   CONSTRAINT verdicts_lift CHECK (action <> 'lift' OR by_kind IN ('operator', 'end_user')),
+  CONSTRAINT verdicts_mentions CHECK (cardinality(mentions) <= CASE action WHEN 'comment' THEN 10 ELSE 0 END),
+  -- A comment says something; a second look is a person's.
+  CONSTRAINT verdicts_comment CHECK (action NOT IN ('comment', 'agree', 'disagree') OR by_kind = 'operator'),
   CONSTRAINT verdicts_undo CHECK (action <> 'undo' OR (by_kind <> 'system' AND memory_id IS NOT NULL)),
   -- What an end user may decide about a fact of their own (SUB-2, PRO-8); a hold or a block is what the pack makes of it.
   CONSTRAINT verdicts_of_its_subject CHECK (by_kind <> 'end_user' OR action IN ('approve', 'reject', 'lift', 'hold', 'block', 'duplicate', 'undo', 'withdraw'))
@@ -119,6 +126,11 @@ CREATE UNIQUE INDEX verdicts_one_final ON verdicts (tenant_id, proposal_id)
   WHERE action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw');
 CREATE UNIQUE INDEX verdicts_one_lift ON verdicts (tenant_id, proposal_id) WHERE action = 'lift';
 CREATE INDEX verdicts_by_proposal ON verdicts (tenant_id, proposal_id, seq);
+-- What people decided lately: the progress of a day, and the last verdicts on a source.
+CREATE INDEX verdicts_of_people ON verdicts (tenant_id, at, seq) WHERE by_kind = 'operator';
+CREATE INDEX verdicts_mentioning ON verdicts (tenant_id, proposal_id) WHERE mentions <> '{}';
+-- A second look is taken once.
+CREATE UNIQUE INDEX verdicts_one_second_look ON verdicts (tenant_id, proposal_id) WHERE action IN ('agree', 'disagree');
 CREATE INDEX verdicts_by_memory ON verdicts (tenant_id, memory_id) WHERE action = 'duplicate';
 
 -- What a rejected fact is found by (REV-6): keyed hashes of its fingerprint and of its place among texts, never the text.
@@ -213,12 +225,25 @@ CREATE TABLE attendances (
 );
 CREATE INDEX attendances_by_time ON attendances (tenant_id, at);
 
+-- Views of the queue that people save, each their own: filters and order, never whom they look for, so that no erasure has to
+-- reach them.
+CREATE TABLE saved_views (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  principal text COLLATE "C" NOT NULL,
+  name      text COLLATE "C" NOT NULL CHECK (name <> '' AND length(name) <= 60),
+  filters   jsonb NOT NULL,
+  saved_at  timestamptz NOT NULL,
+  PRIMARY KEY (tenant_id, principal, name),
+  CONSTRAINT saved_views_of_nobody CHECK (jsonb_typeof(filters) = 'object' AND length(filters::text) <= 1000
+    AND filters - ARRAY['write_class', 'risk', 'tier', 'reason', 'danger', 'order', 'group', 'mine', 'overdue', 'held', 'mentioned'] = '{}')
+);
+
 -- No samples of content and keys.
 SELECT no_samples('verdicts', 'remark');
 SELECT no_samples('consent_requests', 'mark');
 
 -- Which rows a transaction sees and writes.
-SELECT rows_of_tenant('proposals', 'waiting_proposals', 'rejection_marks', 'refusals', 'attendances');
+SELECT rows_of_tenant('proposals', 'waiting_proposals', 'rejection_marks', 'refusals', 'attendances', 'saved_views');
 SELECT rows_of_transaction('proposal_contradictions', 'tenant_find');
 SELECT rows_of_transaction('consent_requests', 'tenant_ask', writes => 'answer IS NULL');
 SELECT add_policy('consent_requests', 'answer_once', 'UPDATE', sees => 'answer IS NULL',
@@ -246,3 +271,5 @@ GRANT SELECT (tenant_id, proposal_id, action), INSERT ON verdicts TO muniment_pr
 GRANT SELECT (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at) ON verdicts TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (since, at) ON attendances TO muniment_writer;
 GRANT SELECT (tenant_id, at), DELETE ON attendances TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (filters, saved_at), DELETE ON saved_views TO muniment_writer;
+GRANT SELECT ON saved_views TO muniment_auditor;

@@ -88,7 +88,7 @@ BEGIN
     RAISE EXCEPTION 'no erasure of this transaction' USING ERRCODE = 'insufficient_privilege';
   END IF;
 
-  UPDATE subjects SET wrapped_key = NULL WHERE tenant_id = here AND holder = ANY (e.holders) AND wrapped_key IS NOT NULL;
+  UPDATE subjects SET wrapped_key = NULL, display_name = NULL WHERE tenant_id = here AND holder = ANY (e.holders) AND wrapped_key IS NOT NULL;
   GET DIAGNOSTICS touched = ROW_COUNT;
   INSERT INTO erased_rows VALUES (here, wanted, 'keys', touched);
 

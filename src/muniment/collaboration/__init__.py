@@ -1,0 +1,1 @@
+"""Reviewers together: comments, second looks, the progress of a day, saved views, display names of subjects."""
