@@ -30,7 +30,7 @@ from muniment.model.inputs import OtherRun, Passed, RecallInput, VerbInput, Whol
 from muniment.model.proposal import APPROVED_AT_ONCE
 from muniment.pack import Pack
 from muniment.recall import recall as recalling
-from muniment.review.approve_many import approve_many
+from muniment.review.approve_many import Wanted, approve_many
 from muniment.subject.export import counts, everything, record
 from muniment.subject.store import PersonReader
 from muniment.transfer import store
@@ -239,9 +239,8 @@ async def approve(context: FabricContext, reviewer: Principal, request: ApproveI
         ids = [row["proposal_id"] for row in await tx.rows("transfer.open_proposals", **which)]
         if not ids and not (await store.state(tx, request.import_id)).captures:
             raise NotFound("no such import", field="import_id")
-    done = (
-        await approve_many(context, reviewer, ids, request.note, request.acknowledge, APPROVED_AT_ONCE) if ids else []
-    )
+    wanted = Wanted(ids, request.note, request.acknowledge, {})
+    done = await approve_many(context, reviewer, wanted, APPROVED_AT_ONCE) if ids else []
     verdicts = tuple(
         ImportVerdict(
             **one.model_dump(include={"proposal_id", "status", "memory_id", "error", "message"}),
