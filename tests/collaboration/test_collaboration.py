@@ -123,7 +123,7 @@ def test_the_queue_is_grouped_ordered_and_searched(fabric: Fabric, people: Peopl
     assert newest == [attack, against, plain]
     assert [one.proposal_id for one in fabric.queue.list(people.reviewer, danger="low_trust")] == [attack]
     assert {one.proposal_id for one in fabric.queue.list(people.reviewer, danger="any")} == {attack, against}
-    assert fabric.queue.matching(people.reviewer, write_class="preference") == 2
+    assert fabric.queue.overview(people.reviewer, write_class="preference").matching == 2
     groups = {one.name: (one.count, one.unusual) for one in fabric.queue.groups(people.reviewer, "class")}
     assert groups == {"preference": (2, 1), "statement": (1, 1)}
     subjects = {one.name: one.count for one in fabric.queue.groups(people.reviewer, "subject")}

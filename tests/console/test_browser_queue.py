@@ -343,7 +343,7 @@ def test_everything_is_done_by_keyboard_from_signing_in_on(
     held(window)
     expect(rows(page)).to_have_count(1)
     window.press("/")
-    expect(page.get_by_label("Entity")).to_be_focused()
+    expect(page.get_by_label("Search", exact=True)).to_be_focused()
     assert [status(site, people, one) for one in ids] == ["promoted", "rejected", "rejected", "pending", "promoted"]
     window.press("Escape", "g", "m")
     expect(page.get_by_role("heading", name="Memory", level=1)).to_be_visible()

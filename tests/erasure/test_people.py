@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from muniment import Fabric
-from muniment.errors import InvalidInput, RoleMissing
+from muniment.errors import InvalidInput
 from muniment.testing import People
-from tests.stories import CONSENT, event_data, proposed, remembered
+from tests.stories import CONSENT, proposed, remembered
 
 SUBJECT, USER = "customer:cus_77", "cus_77"
 ABOUT: dict[str, Any] = {"subject": SUBJECT, "user_id": USER}
@@ -81,21 +81,6 @@ def test_who_read_what_names_own_runs_and_those_of_others(fabric: Fabric, people
     first = fabric.people.reads(people.officer, **ABOUT, limit=1)
     assert [*first, *fabric.people.reads(people.officer, **ABOUT, after=first[0].recall_id)] == read
     assert fabric.people.reads(people.officer, subject="customer:nobody") == []
-
-
-@pytest.mark.rule("SUB-5")
-def test_an_export_holds_what_the_person_would_take_along_and_is_an_event_of_the_officer(
-    fabric: Fabric, people: People
-) -> None:
-    _told(fabric, people)
-    whole = fabric.people.export(people.officer, **ABOUT)
-    assert (len(whole.memories), len(whole.proposals), len(whole.consents), len(whole.recalls)) == (2, 1, 1, 1)
-    assert "tea" not in whole.model_dump_json()
-    (recorded,) = event_data(fabric, people, "exported")
-    assert (recorded["user_id"], recorded["memories"]) == (USER, 2)
-    for asker in (people.auditor, people.reviewer, people.admin):
-        with pytest.raises(RoleMissing):
-            fabric.people.export(asker, **ABOUT)
 
 
 def test_nobody_is_named_or_known(fabric: Fabric, people: People) -> None:

@@ -52,17 +52,19 @@ ROUTES = """
     GET    /captures/{capture_id}
     POST   /captures/{capture_id}/rerun
     GET    /chain/head
+    POST   /codes
     POST   /compile
     GET    /consents
     POST   /consents
+    POST   /consents/documents
     GET    /consents/reach
     GET    /consents/terms
+    GET    /consents/{consent_id}/document
     POST   /consents/{consent_id}/revoke
     GET    /contradictions
     GET    /contradictions/{contradiction_id}
     POST   /contradictions/{contradiction_id}/resolve
     POST   /corrections
-    POST   /codes
     GET    /erasure-requests
     POST   /erasure-requests/{request_id}/refuse
     POST   /erasure-requests/{request_id}/release
@@ -73,7 +75,19 @@ ROUTES = """
     POST   /erasures/search
     GET    /events
     POST   /explain
+    POST   /exports
     POST   /golden
+    POST   /imports
+    POST   /imports/outcomes
+    POST   /imports/preview
+    GET    /imports/{import_id}
+    POST   /imports/{import_id}/approve
+    POST   /items
+    POST   /items/delete
+    POST   /items/get
+    POST   /items/namespaces
+    POST   /items/search
+    POST   /items/status
     GET    /me/captures
     GET    /me/consent-requests
     POST   /me/consent-requests/{request_id}/answer
@@ -99,14 +113,8 @@ ROUTES = """
     GET    /memories/moments
     GET    /memories/{memory_id}
     POST   /memories/{memory_id}/retract
-    POST   /memories/{memory_id}/undo
-    POST   /sessions/{session_id}/end
-    GET    /people/export
-    GET    /people/held
-    GET    /people/memories
-    GET    /people/reads
-    GET    /profiles
     GET    /memories/{memory_id}/trail
+    POST   /memories/{memory_id}/undo
     GET    /metrics
     GET    /packs
     POST   /packs
@@ -120,12 +128,15 @@ ROUTES = """
     POST   /packs/{ref}/activate
     GET    /packs/{ref}/activation
     POST   /packs/{ref}/retire
+    GET    /people/held
+    GET    /people/memories
+    GET    /people/reads
+    GET    /profiles
     POST   /proposals
     GET    /queue
     POST   /queue/approve
     GET    /queue/counts
     GET    /queue/groups
-    GET    /queue/matching
     GET    /queue/overview
     POST   /queue/plan
     GET    /queue/progress
@@ -144,6 +155,7 @@ ROUTES = """
     POST   /queue/{proposal_id}/assign
     POST   /queue/{proposal_id}/attend
     POST   /queue/{proposal_id}/check
+    GET    /queue/{proposal_id}/document
     POST   /queue/{proposal_id}/edit
     GET    /queue/{proposal_id}/evidence
     POST   /queue/{proposal_id}/hold
@@ -158,6 +170,7 @@ ROUTES = """
     POST   /recalls/{recall_id}/replay
     GET    /refusals
     GET    /refusals/counts
+    POST   /sessions/{session_id}/end
     POST   /verify
     GET    /webhooks
     POST   /webhooks

@@ -108,6 +108,9 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
     fabric._portal.call(requested, fabric._fabric, people)
     fabric.queue.attend(people.reviewer, waiting.proposal_id)
     fabric.views.save(people.reviewer, name="mine", filters={"mine": True})
+    owner.execute(
+        "INSERT INTO tenant_restores VALUES (%s, 'bak_1', now(), 'ada', sha256('x'), '7'::xid8)", [people.tenant_id]
+    )
     fabric.seal(people.tenant_id)
     fabric.record_golden(people.admin, [GoldenResult(query="workplace", passed=True)])
     fabric.scan_pii(people.tenant_id)

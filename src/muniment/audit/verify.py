@@ -30,6 +30,8 @@ Progress = Callable[[int, int], None]
 
 # Batches read in one transaction, so that a long verification holds none open for long.
 _BATCHES_AT_ONCE = 16
+# A page ends with the batch that brings its events to this size: one that was sealed all at once may hold a whole log.
+_PAGE_BYTES = 8 << 20
 # A cursor with a hundred breaks and a thousand mismatched rows has some 200,000 characters.
 LONGEST = 1_000_000
 _UNPACKED = 8_000_000
@@ -282,14 +284,19 @@ def resume(at: VerifyState, walk: _ChainWalk, rows: RowCheck | None) -> None:
 async def _page(open_transaction: OpenTransaction, number: int, end: Place) -> list[tuple[Batch, list[Sealable]]]:
     """Read some batches after that number, each with the events after the previous batch up to its own end."""
     page: list[tuple[Batch, list[Sealable]]] = []
+    size = 0
     async with open_transaction() as tx:
         for row in await tx.rows("chain.batches", after=number, count=_BATCHES_AT_ONCE):
             batch = _batch(row)
             if batch.number != number + 1:
                 # The range of the missing batches is not known; this one's own is.
                 end = max(end, batch.after or START)
-            page.append((batch, await _between(tx, end, batch.last)))
+            events = await _between(tx, end, batch.last)
+            page.append((batch, events))
             number, end = batch.number, max(end, batch.last)
+            size += sum(len(body) + len(rows or b"") for *_, body, rows in events)
+            if size >= _PAGE_BYTES:
+                break
     return page
 
 

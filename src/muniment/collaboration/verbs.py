@@ -169,10 +169,12 @@ class ViewNamed(VerbInput):
 
 
 @verb("views.remove", right="read_queue", effect="write", http="POST /views/remove")
-async def remove_view(context: FabricContext, reader: Principal, request: ViewNamed) -> None:
-    """Remove a view that the caller saved; raises `NotFound`."""
+async def remove_view(context: FabricContext, reader: Principal, request: ViewNamed) -> SavedView:
+    """Remove a view that the caller saved, and return it; raises `NotFound`."""
     async with context.write_once(reader.tenant_id, "writer") as tx:
+        there = await team_store.views(tx, reader.id)
         await team_store.remove_view(tx, reader.id, request.name)
+    return next(one for one in there if one.name == request.name)
 
 
 class NameSubject(VerbInput):

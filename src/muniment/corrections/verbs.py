@@ -9,6 +9,7 @@ from muniment.audit import provenance_store as trail
 from muniment.candidates import store as candidates
 from muniment.candidates.propose import as_captured, submit, submitted_under
 from muniment.candidates.rules import draft_facts, statement_confidence
+from muniment.capture import store as captures
 from muniment.capture.rules import CorrectFields, proposal_input, run_fields
 from muniment.context import FabricContext
 from muniment.corrections import adoption as adoptions
@@ -161,6 +162,9 @@ async def check_statement(context: FabricContext, writer: Principal, request: Ch
         else:
             sure = {"confidence": statement_confidence("operator", pack), "write_class": request.write_class}
             capture = proposal_input({}, sure | stated)
+        prepared = captures.Prepared(pack, tx.now)
+        prepared.add([capture])
+        (capture,) = prepared.items
         unwritten = as_captured(capture, writer, Receipt(make_ids("cap", 1, tx.now)[0], 0, tx.now), pack)
         (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
         return await editing.check(context, tx, pack, "", draft)

@@ -20,8 +20,7 @@ from muniment.model.erasure import (
 )
 from muniment.model.fields import Name
 from muniment.model.inputs import Listing, VerbInput
-from muniment.model.subject import ErasureRequest, MyExport, MyMemory
-from muniment.subject.export import export_of, record_export
+from muniment.model.subject import ErasureRequest, MyMemory
 from muniment.subject.person import Person, person_of
 from muniment.verbs.declaration import verb
 
@@ -128,19 +127,6 @@ async def person_reads(context: FabricContext, officer: Principal, request: Pers
     person = await people.whom(context, officer, request)
     async with context.read_only(officer.tenant_id) as tx:
         return await people.reads(tx, context.vault, person, request.limit, request.after)
-
-
-@verb("people.export", right="erase", effect="read", http="GET /people/export", slow=True)
-async def export_person(context: FabricContext, officer: Principal, request: WhichPerson) -> MyExport:
-    """Return everything that is held about a person, to answer their request for access; the export is an event.
-
-    It is what `me.export` would give them: nothing that is sealed under the key of anybody else.
-    """
-    person = await people.whom(context, officer, request)
-    async with people.reading(context, officer, person) as theirs:
-        whole = await export_of(theirs, officer.tenant_id, person.user_id or person.subject or "")
-    await record_export(context, officer, whole)
-    return whole
 
 
 # ---- requests of end users ----

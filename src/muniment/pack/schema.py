@@ -5,7 +5,6 @@ import json
 from datetime import timedelta
 from functools import cache, cached_property
 from typing import Annotated, Any, Literal, cast
-from urllib.parse import quote
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -117,12 +116,6 @@ class Identity(Section):
         dict,
         "Addresses of references for reviewers, by what stands before the colon: ticket: https://help.example/t/{id}.",
     )
-
-    def link_of(self, reference: str) -> str | None:
-        """The address of a reference such as ticket:812, by the template of its prefix; None where there is none."""
-        prefix, colon, rest = reference.partition(":")
-        template = self.reference_links.get(prefix) if colon and rest else None
-        return template.replace("{id}", quote(rest, safe="")) if template is not None else None
 
     def resolve(self, ceid: str) -> str:
         """The entity under the namespace that its own is an alias of; itself if it is none."""
@@ -297,6 +290,14 @@ class Pack(Section):
         """Whether an entity has one value of the predicate; true for one that is not declared."""
         declared = self.ontology.predicates.get(predicate)
         return declared is None or declared.cardinality == "one"
+
+    @property
+    def default_label(self) -> str:
+        """The classification of what comes without one: as the pack says, else the highest that is not sensitive."""
+        if (named := self.memory_layer.imports.classification) is not None:
+            return named
+        plain = [label.name for label in self.classifications if not label.sensitive]
+        return plain[-1] if plain else self.classifications[0].name
 
     def policy_for(self, write_class: WriteClass) -> ClassPolicy:
         """The policy of a write class, with the defaults for what the pack leaves out."""

@@ -1,6 +1,7 @@
 """The evidence of a proposal: what it rests on and what it contradicts, read in one transaction."""
 
 from collections.abc import Iterable, Iterator
+from urllib.parse import quote
 
 from muniment.archives import store as archives
 from muniment.audit import provenance_store as trail
@@ -112,8 +113,13 @@ def _turn(capture: Capture, source: str) -> EvidenceTurn:
 
 
 def _links(proposal: Proposal, pack: Pack) -> dict[str, str]:
-    found = {one: pack.identity.link_of(one) for one in proposal.candidate.evidence_refs}
-    return {reference: link for reference, link in found.items() if link is not None}
+    """Return the addresses of references such as ticket:812, by the templates that the pack has for their prefixes."""
+    found: dict[str, str] = {}
+    for reference in proposal.candidate.evidence_refs:
+        prefix, _, rest = reference.partition(":")
+        if rest and (template := pack.identity.reference_links.get(prefix)) is not None:
+            found[reference] = template.replace("{id}", quote(rest, safe=""))
+    return found
 
 
 async def _known(

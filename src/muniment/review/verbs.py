@@ -14,7 +14,7 @@ from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Name, Note, Probability, Query, Tier
 from muniment.model.inputs import Listing, OtherRun, PageSize, VerbInput, Whole
-from muniment.model.proposal import APPROVED_AT_ONCE, Outcome, Proposal
+from muniment.model.proposal import APPROVED_AT_ONCE, Outcome, Proposal, ProposalDocument, document_of
 from muniment.model.review_views import (
     ApprovalPlan,
     EditCheck,
@@ -107,18 +107,6 @@ async def search_queue(context: FabricContext, reader: Principal, request: Searc
         return await with_dangers(tx, named, pack)
 
 
-class CountMatching(QueueFilters):
-    """Which open proposals to count."""
-
-
-@verb("queue.matching", right="read_queue", effect="read", http="GET /queue/matching")
-async def matching(context: FabricContext, reader: Principal, request: CountMatching) -> int:
-    """Count the open proposals that match the filters of `queue.list`."""
-    filters = await filters_of(context, reader, request)
-    async with context.transaction(reader.tenant_id, "auditor") as tx:
-        return await team_store.matching(tx, filters)
-
-
 @verb("queue.counts", right="read_queue", http="GET /queue/counts")
 async def counts(context: FabricContext, reader: Principal) -> QueueCounts:
     """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
@@ -133,6 +121,21 @@ async def get_proposal(context: FabricContext, reader: Principal, request: Propo
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         (found,) = await with_dangers(tx, [await acting.read_proposal(context, tx, request.proposal_id)], pack)
         return found
+
+
+@verb("queue.document", right="read_queue", http="GET /queue/{proposal_id}/document", cli="queue document")
+async def document(context: FabricContext, reader: Principal, request: ProposalId) -> ProposalDocument:
+    """Return a proposal as a document, in the form that `propose` takes, with its checks as they were computed.
+
+    Raises `NotFound`, and `InvalidInput` for a plain statement, which has no entity and no predicate.
+    """
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        found = document_of(await acting.read_proposal(context, tx, request.proposal_id))
+    if found is None:
+        raise InvalidInput(
+            "a statement has no document: only a fact with entity and predicate has", field="proposal_id"
+        )
+    return found
 
 
 @verb("queue.evidence", right="read_queue", http="GET /queue/{proposal_id}/evidence")

@@ -1,18 +1,18 @@
-"""Everything that is held about a person, to take along, and the event that tells of it (SUB-5)."""
+"""Everything that is held about one person, read in a transaction that sees their rows alone (SUB-5, IMP-4)."""
 
 from typing import Any
 
 from muniment.context import FabricContext
-from muniment.model.context import Principal
 from muniment.model.subject import MyExport
 from muniment.subject.store import MOST, PersonReader
 
 
-async def export_of(own: PersonReader, tenant_id: str, name: str) -> MyExport:
-    """Read all that there is of one person, in the reader's transaction."""
+async def everything(own: PersonReader, tenant_id: str, subject: str | None = None) -> MyExport:
+    """Read all that SUB-1 names; what is sealed under the key of anybody else comes without its text."""
     return MyExport(
         tenant_id=tenant_id,
-        user_id=name,
+        user_id=own.user_id or None,
+        subject=subject,
         exported_at=own.tx.now,
         memories=tuple(await _all(own.memories, "memory_id")),
         proposals=tuple(await own.proposals()),
@@ -24,16 +24,17 @@ async def export_of(own: PersonReader, tenant_id: str, name: str) -> MyExport:
     )
 
 
-async def record_export(context: FabricContext, by: Principal, whole: MyExport) -> None:
-    """Record who took what along.
-
-    INVARIANT: nothing is handed out before the event is committed.
-    """
-    counts = {"memories": len(whole.memories), "captures": len(whole.captures), "consents": len(whole.consents)}
-    async with context.transaction(by.tenant_id, "writer") as tx:
+async def record(context: FabricContext, tenant_id: str, by: str, **what: Any) -> None:
+    """Record an export as an event; a tenant that never wrote anything has no log."""
+    async with context.transaction(tenant_id, "writer") as tx:
         tx.change_nothing_visible()
         if await context.vault.tenant(tx) is not None:
-            tx.emit("memory.exported", by.id, user_id=whole.user_id, **counts)
+            tx.emit("memory.exported", by, **what)
+
+
+def counts(whole: MyExport) -> dict[str, int]:
+    """How much an export holds, as its event says."""
+    return {name: len(getattr(whole, name)) for name in ("memories", "captures", "consents")}
 
 
 async def _all(page: Any, key: str) -> list[Any]:

@@ -12,7 +12,7 @@ from muniment.context import FabricContext
 from muniment.corrections.verbs import on_memory
 from muniment.errors import InvalidInput, NotFound
 from muniment.model.candidate import Refusal
-from muniment.model.consent import Consent, PredicateOrAny
+from muniment.model.consent import Consent, Predicates
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import EvidenceRefs, Instant, Json, Label, Name, OpenName, Text
 from muniment.model.inputs import Listing, VerbInput
@@ -31,7 +31,7 @@ from muniment.model.subject import (
     MyRefusal,
 )
 from muniment.subject import acts, own_consents
-from muniment.subject.export import export_of, record_export
+from muniment.subject import export as exporting
 from muniment.subject.person import person_of, reading
 from muniment.subject.rules import OWN_CLASSES
 from muniment.subject.store import MOST
@@ -298,7 +298,7 @@ class OwnConsent(VerbInput):
     """A consent that a person gives themselves."""
 
     purpose: OpenName | None = Field(None, description="what for; by default a purpose that the pack names")
-    predicates_allowed: Annotated[tuple[PredicateOrAny, ...], Field(min_length=1, max_length=256)] = Field(
+    predicates_allowed: Predicates = Field(
         ("*",), description="the predicates that it covers; `*` is all, and plain statements"
     )
     data_classifications_allowed: Annotated[tuple[Label, ...], Field(min_length=1, max_length=64)]
@@ -377,6 +377,7 @@ async def export(context: FabricContext, me: Principal) -> MyExport:
     """
     person = await person_of(context, me, None)
     async with reading(context, person) as own:
-        whole = await export_of(own, me.tenant_id, person.user_id)
-    await record_export(context, me, whole)
+        whole = await exporting.everything(own, me.tenant_id)
+    # INVARIANT: nothing is handed out before the event is committed.
+    await exporting.record(context, me.tenant_id, me.id, user_id=person.user_id, **exporting.counts(whole))
     return whole

@@ -16,11 +16,13 @@ PACKAGES = (
     "collaboration",
     "promotion",
     "recall",
+    "items",
     "corrections",
     "contradictions",
     "consent",
     "subject",
     "erasure",
+    "transfer",
     "audit",
     "archives",
     "packs",
@@ -62,6 +64,11 @@ GROUPS: Mapping[str, Group] = {
         "What is held about a person, for a privacy officer.",
         "What is held about a person, to answer their requests for access and to prepare an erasure.",
     ),
+    "imports": Group(
+        "Imports",
+        "Imports from other systems.",
+        "Items of other memory systems, brought in through the same gates as everything (IMP-1).",
+    ),
     "erasure_requests": Group(
         "ErasureRequests",
         "Requests of end users to be erased.",
@@ -72,6 +79,12 @@ GROUPS: Mapping[str, Group] = {
     ),
     "contradictions": Group(
         "Contradictions", "Facts that contradict each other.", "Pairs of facts that contradict each other."
+    ),
+    "items": Group(
+        "StoredItems",
+        "Values under a namespace and a key, as agent frameworks keep them.",
+        "What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or "
+        "is promoted by policy, and reading it is a recall (ADP-2, ADP-3).",
     ),
     "memories": Group(
         "Memories",

@@ -79,13 +79,16 @@ def _person(typed: dict[str, str]) -> Person:
 
 
 @router.post("/people/export.{kind}")
-async def export(request: Request, kind: str, visitor: Officer) -> Response:
+async def save(request: Request, kind: str, visitor: Officer) -> Response:
     """Everything that is held about a person, as a file to save and hand over; a form asks, as it is recorded."""
     if kind not in ("json", "html"):
         raise NotFound("no such page")
     form = await read_form(request, visitor)
     typed = {name: value.strip() for name, value in raw_fields(form, "subject", "user_id").items()}
-    whole = await visitor.fabric.people.export(visitor.principal, **_person(typed))
+    person = _person(typed)
+    export = await visitor.fabric.export(visitor.principal, subject=person["subject"], user_id=person["user_id"])
+    whole = export.subject
+    assert whole is not None, "an export about a person"
     content = to_json(whole, indent=2) if kind == "json" else render(whole).encode()
     # The name of a file says nothing about whom it is for.
     saved = {"Content-Disposition": f'attachment; filename="{FILE_NAME}.{kind}"'}

@@ -1,6 +1,6 @@
 -- What reviewers say to each other and how they look at the queue: comments and second looks, saved views, display names of
 -- subjects.
--- oldest program: 0045
+-- oldest program: 0048
 
 -- include schema/00_helpers.sql
 
@@ -26,6 +26,7 @@ CREATE TABLE saved_views (
     AND filters - ARRAY['write_class', 'risk', 'tier', 'reason', 'danger', 'order', 'group', 'mine', 'overdue', 'held', 'mentioned'] = '{}')
 );
 SELECT rows_of_tenant('saved_views');
+SELECT add_policy('saved_views', 'restore', 'INSERT', writes => '(SELECT muniment.is_restoring())', login => 'owner');
 ALTER TABLE saved_views ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 GRANT SELECT, INSERT, UPDATE (filters, saved_at), DELETE ON saved_views TO muniment_writer;
 GRANT SELECT ON saved_views TO muniment_auditor;
