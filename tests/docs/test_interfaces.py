@@ -23,6 +23,7 @@ from muniment.sync_verbs import (
     Me,
     Memories,
     Packs,
+    People,
     Queue,
     Recalls,
     Refusals,
