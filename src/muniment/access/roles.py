@@ -8,7 +8,8 @@ from muniment.model.decision import Decision, passing, refusing
 Right = Literal[
     "capture", "propose", "recall", "end_session", "correct", "read_queue", "read_captures", "rerun", "review",
     "retract", "consent", "read_consent", "erase", "read_erasures", "work", "read_work", "read_memory", "audit",
-    "packs", "read_packs", "backtest", "metrics", "golden", "webhooks", "keys", "me", "me_by_code", "codes",
+    "packs", "read_packs", "backtest", "metrics", "golden", "webhooks", "notices", "keys", "me", "me_by_code",
+    "codes",
 ]  # fmt: skip
 
 ALLOWED: dict[Right, frozenset[Role]] = {
@@ -36,6 +37,7 @@ ALLOWED: dict[Right, frozenset[Role]] = {
     "metrics": frozenset({"admin", "auditor", "reviewer"}),
     "golden": frozenset({"admin"}),
     "webhooks": frozenset({"admin"}),
+    "notices": frozenset({"reviewer", "correction_writer", "privacy_officer", "auditor", "admin"}),
     "keys": frozenset({"admin"}),
     "me": frozenset({"subject"}),
     "me_by_code": frozenset({"agent"}),
@@ -43,7 +45,7 @@ ALLOWED: dict[Right, frozenset[Role]] = {
 }
 # No role makes an agent or a service a person.
 PERSONS_ONLY: frozenset[Right] = frozenset(
-    {"correct", "rerun", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "keys"}
+    {"correct", "rerun", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "notices", "keys"}
 )
 # What is about the caller alone: the end user whom it is about, in person.
 OWN: frozenset[Right] = frozenset({"me"})

@@ -83,6 +83,7 @@ Govern
     pack            pack            Packs: the policies that decide what is remembered, and for whom.
     verify          audit           Verify that the event log, and the rows it covers, are unchanged.
     webhook         webhook         Webhooks: list, add, remove, resume, replay.
+    notices         notices         What you are told by mail, in a chat or by the browser.
 Run it
     serve           serve           Serve the HTTP API, MCP and the console.
     worker          worker          Run the background jobs of all tenants.
