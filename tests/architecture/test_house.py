@@ -234,6 +234,7 @@ GROUPS = (
     "Sessions",
     "Packs",
     "Webhooks",
+    "Notices",
     "Work",
     "Keys",
     "Me",

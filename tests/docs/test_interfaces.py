@@ -21,6 +21,7 @@ from muniment.sync_verbs import (
     Keys,
     Me,
     Memories,
+    Notices,
     Packs,
     Queue,
     Recalls,
@@ -63,7 +64,7 @@ def test_every_method_is_documented_with_its_parameters_and_no_other() -> None:
     groups = {"queue.": Queue, "consent.": Consents, "contradictions.": Contradictions, "packs.": Packs, "": Fabric}
     groups |= {"webhooks.": Webhooks, "work.": Work, "keys.": Keys, "memories.": Memories, "recalls.": Recalls}
     groups |= {"captures.": Captures, "refusals.": Refusals, "sessions.": Sessions}
-    groups |= {"me.": Me, "erasure_requests.": ErasureRequests, "codes.": Codes}
+    groups |= {"notices.": Notices, "me.": Me, "erasure_requests.": ErasureRequests, "codes.": Codes}
     methods = {
         f"{group}{name}": method
         for group, kind in groups.items()

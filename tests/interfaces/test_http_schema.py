@@ -135,6 +135,11 @@ ROUTES = """
     GET    /recalls
     GET    /recalls/{recall_id}
     POST   /recalls/{recall_id}/replay
+    GET    /notices
+    POST   /notices
+    GET    /notices/alerts
+    DELETE /notices/{notice_id}
+    POST   /notices/{notice_id}/test
     GET    /refusals
     POST   /verify
     GET    /webhooks
@@ -146,6 +151,7 @@ ROUTES = """
     POST   /webhooks/{webhook_id}/rotate
     GET    /whoami
     POST   /work/backfill
+    POST   /work/notify
     GET    /work/backlog
     GET    /work/breakers
     POST   /work/breakers/{write_class}/resume

@@ -40,8 +40,8 @@ class Mailbox:
         answer = self.answer(len(self.envelopes) + 1)
         self.envelopes.append(envelope)
         self.reached.set()
-        while self.stall is not None and not self.stall.is_set():
-            await asyncio.sleep(0.01)
+        if self.stall is not None:
+            await asyncio.to_thread(self.stall.wait, 60)
         if answer.startswith("250"):
             content = envelope.content
             assert isinstance(content, bytes)

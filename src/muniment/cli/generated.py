@@ -623,7 +623,7 @@ COMMANDS: Mapping[str, Plain] = {
     "notices list": Plain(
         verb="notices.list",
         help=("List what the caller is told by which channel, the oldest first, each with its last error."),
-        roles=("admin",),
+        roles=("reviewer",),
         page_key="notice_id",
         limit=50,
         many=True,
@@ -638,13 +638,13 @@ COMMANDS: Mapping[str, Plain] = {
     "notices remove": Plain(
         verb="notices.remove",
         help=("Remove a setting of the caller's for good, with its address; an admin can remove anybody's."),
-        roles=("admin",),
+        roles=("reviewer",),
         parameters=(parameter("notice_id", Annotated[str, argument("NOTICE", "The id of a notice, ntc_...")]),),
     ),
     "notices test": Plain(
         verb="notices.test",
         help=("Send a test message by a channel of the caller's now. last_error is None if it was accepted."),
-        roles=("admin",),
+        roles=("reviewer",),
         parameters=(parameter("notice_id", Annotated[str, argument("NOTICE", "The id of a notice, ntc_...")]),),
     ),
     "work list": Plain(

@@ -41,6 +41,7 @@ MENU: tuple[tuple[str, str, Right], ...] = (
     ("metrics", "Metrics", "metrics"),
     ("packs", "Packs", "read_packs"),
     ("me", "My memory", "me"),
+    ("notices", "Notices", "notices"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Notices: what a person is told about outside the console, by mail, in a chat or by the browser; never with content."""
+"""Notices: what a person is told outside the console, by mail, in a chat or by the browser; never content."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -72,8 +72,8 @@ async def put(
 
     What was not sent yet under the earlier setting is sent under this one.
     """
-    former = await tx.row("notices.lock_channel", person=person.id, channel=channel)
-    if former is None and len(await tx.rows("notices.every", person=None, notice_id=None)) >= MOST:
+    former = await tx.row("notice.lock_channel", person=person.id, channel=channel)
+    if former is None and len(await tx.rows("notice.every", person=None, notice_id=None)) >= MOST:
         raise TooLarge(f"a tenant has at most {MOST}", field="notices")
     notice_id = make_id("ntc", tx.now)
     tick = await tx.tick()
@@ -82,7 +82,7 @@ async def put(
     place = (former["seq"], former["n"]) if former is not None else (tick.seq, LAST_N)
     same_digest = former is not None and former["digest"] == digest
     await tx.do(
-        "notices.add",
+        "notice.add",
         notice_id=notice_id,
         person=person.id,
         channel=channel,
@@ -106,25 +106,25 @@ async def listed(
     tx: Transaction, key: SubjectKey | None, person: str | None, count: int, after: str | None, *, asker: str
 ) -> list[Notice]:
     """A page of the settings of a person, or of all, the oldest first; others' without their addresses."""
-    start = await cursors.page_start(tx, "notices.place", after)
-    rows = await tx.rows("notices.list", person=person, count=count, **start)
+    start = await cursors.page_start(tx, "notice.place", after)
+    rows = await tx.rows("notice.list", person=person, count=count, **start)
     return [_notice(row, key if row["person"] == asker else None) for row in rows] if key else []
 
 
 async def one(tx: Transaction, key: SubjectKey | None, notice_id: str) -> Notice:
     """One setting; without the key, without its address. Raises `NotFound`."""
-    return _notice(found(await tx.row("notices.every", person=None, notice_id=notice_id)), key)
+    return _notice(found(await tx.row("notice.every", person=None, notice_id=notice_id)), key)
 
 
 async def of_channel(tx: Transaction, person: str, channel: NoticeChannel) -> Wishes | None:
     """What a person is told by a channel; None where they did not set it."""
-    rows = await tx.rows("notices.every", person=person, notice_id=None)
+    rows = await tx.rows("notice.every", person=person, notice_id=None)
     return next((_wishes(row) for row in rows if row["channel"] == channel), None)
 
 
 async def remove(tx: Transaction, by: str, notice_id: str, *, own: bool) -> None:
     """Remove a setting for good, with its address; with `own`, only the caller's. Raises `NotFound`."""
-    row = found(await tx.row("notices.lock", notice_id=notice_id))
+    row = found(await tx.row("notice.lock", notice_id=notice_id))
     if own and row["person"] != by:
         raise NotFound("no such notice", field="notice_id")
     tick = await tx.tick()
@@ -133,26 +133,26 @@ async def remove(tx: Transaction, by: str, notice_id: str, *, own: bool) -> None
 
 
 async def _remove(tx: Transaction, notice_id: str, at: datetime) -> None:
-    await tx.do("notices.remove", notice_id=notice_id, at=at)
+    await tx.do("notice.remove", notice_id=notice_id, at=at)
     tx.event_rows.add("notices.removed", notice_id=notice_id, removed_at=at)
 
 
 async def due(tx: Transaction) -> tuple[list[str], datetime | None]:
     """The settings to look at now, and when there is something to do next."""
-    rows, times = await tx.gather(("notices.due", {}), ("notices.next_time", {}))
+    rows, times = await tx.gather(("notice.due", {}), ("notice.next_time", {}))
     return [row["notice_id"] for row in rows], times[0]["at"] if times else None
 
 
 async def next_time(tx: Transaction) -> datetime | None:
     """The earliest time at which there is something to do again."""
-    row = await tx.row("notices.next_time")
+    row = await tx.row("notice.next_time")
     return row["at"] if row is not None else None
 
 
 async def claim(tx: Transaction, key: SubjectKey, notice_id: str) -> Claim | None:
     """Lease a setting, unless another process did, it waits, or it was removed; None then."""
     lease = os.urandom(12).hex()
-    row = await tx.row("notices.claim", notice_id=notice_id, lease=lease, until=tx.now + LEASE)
+    row = await tx.row("notice.claim", notice_id=notice_id, lease=lease, until=tx.now + LEASE)
     if row is None:
         return None
     return Claim(
@@ -175,7 +175,7 @@ async def events_after(tx: Transaction, place: Place) -> list[Event]:
 
 async def end_of_log(tx: Transaction) -> Place:
     """The end of the log: whatever is written from now on has a later place. Read it before the events."""
-    row = await tx.row("notices.end_of_log")
+    row = await tx.row("notice.end_of_log")
     return (row["seq"], LAST_N) if row is not None else (0, 0)
 
 
@@ -185,14 +185,14 @@ async def digest_of(tx: Transaction, wishes: Wishes) -> Digest:
     counts: dict[str, object] = {}
     if roles & ALLOWED["read_queue"]:
         tomorrow = (tx.now.astimezone(UTC) + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-        rows = await tx.rows("notices.waiting", classes=list(wishes.classes), tomorrow=tomorrow)
+        rows = await tx.rows("notice.waiting", classes=list(wishes.classes), tomorrow=tomorrow)
         counts |= {name: sum(row[name] for row in rows) for name in ("open", "overdue", "due_today")}
         counts["by_class"] = {row["class"]: row["open"] for row in rows}
     if roles & (ALLOWED["read_queue"] | ALLOWED["correct"]):
-        (row,) = await tx.rows("notices.contradictions")
+        (row,) = await tx.rows("notice.contradictions")
         counts["contradictions"] = row["open"]
     if roles & ALLOWED["read_erasures"]:
-        (row,) = await tx.rows("notices.erasure_requests")
+        (row,) = await tx.rows("notice.erasure_requests")
         counts["erasure_requests"] = row["open"]
     return Digest.model_validate(counts)
 
@@ -201,23 +201,23 @@ async def settle(tx: Transaction, held: Claim, to: Place, *, sent: bool, digest_
     """Move the place and end the lease; False if the lease or the place is no longer this claim's."""
     moving = {"seq": held.place[0], "n": held.place[1], "to_seq": to[0], "to_n": to[1]}
     which = {"notice_id": held.notice_id, "lease": held.lease}
-    return await tx.do("notices.settle", **which, **moving, digest_at=digest_at, sent_at=tx.now if sent else None) == 1
+    return await tx.do("notice.settle", **which, **moving, digest_at=digest_at, sent_at=tx.now if sent else None) == 1
 
 
 async def fail(tx: Transaction, held: Claim, reason: str, pause: timedelta) -> bool:
     """Record a failed try and end the lease; what was to be said waits until the pause is over."""
     which = {"notice_id": held.notice_id, "lease": held.lease}
-    return await tx.do("notices.fail", **which, tries=held.tries + 1, error=reason, next_try_at=tx.now + pause) == 1
+    return await tx.do("notice.fail", **which, tries=held.tries + 1, error=reason, next_try_at=tx.now + pause) == 1
 
 
 async def release_lease(tx: Transaction, held: Claim) -> None:
     """End the lease, if it still is this claim's."""
-    await tx.do("notices.let_go", notice_id=held.notice_id, lease=held.lease)
+    await tx.do("notice.let_go", notice_id=held.notice_id, lease=held.lease)
 
 
 async def note_test(tx: Transaction, notice_id: str, error: str | None) -> None:
     """Record how a test went."""
-    await tx.do("notices.tested", notice_id=notice_id, error=error)
+    await tx.do("notice.tested", notice_id=notice_id, error=error)
 
 
 def found(row: Row | None) -> Row:

@@ -15,7 +15,7 @@ from muniment.model.context import BUILTIN_ROLES, Principal
 from muniment.model.fields import Name
 from muniment.model.inputs import Listing, VerbInput, Whole
 from muniment.model.notices import Alert, Alerts, Digest, Notice, NoticeChannel, NoticeInput, Notified
-from muniment.notices import chat, mail, rules
+from muniment.notices import chat, rules
 from muniment.notices import store as notices
 from muniment.notices.rules import GATHERED_FOR, Message
 from muniment.notices.store import Claim, Place, Wishes
@@ -183,6 +183,8 @@ async def _send(
     server = context.notices.mail
     if server is None:
         return "mail_is_not_set_up"
+    from muniment.notices import mail  # With it comes the HTTP client, for its certificates.
+
     return await mail.send(server, mail.mail_of(server, address, message, message_id, context.now()))
 
 

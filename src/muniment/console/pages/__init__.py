@@ -10,10 +10,26 @@ from muniment.console.pages import (
     me,
     memory,
     metrics,
+    notices,
     packs,
     proposal,
     queue,
     why,
 )
 
-PAGES = (queue, proposal, contradictions, captures, live, memory, why, consent, erasures, audit, metrics, packs, me)
+PAGES = (
+    queue,
+    proposal,
+    contradictions,
+    captures,
+    live,
+    memory,
+    why,
+    consent,
+    erasures,
+    audit,
+    metrics,
+    packs,
+    me,
+    notices,
+)
