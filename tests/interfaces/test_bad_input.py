@@ -52,7 +52,7 @@ ASKED_BY_NOBODY = {
 def test_every_public_call_is_in_the_table() -> None:
     groups = {"queue": Queue, "consent": Consents, "contradictions": Contradictions, "packs": Packs}
     groups |= {"webhooks": Webhooks, "work": Work, "keys": Keys, "memories": Memories, "recalls": Recalls}
-    groups |= {"captures": Captures, "refusals": Refusals, "sessions": Sessions}
+    groups |= {"notices": Notices, "captures": Captures, "refusals": Refusals, "sessions": Sessions}
     found = {name for name, _ in inspect.getmembers(Fabric, callable) if name[0] != "_"}
     found |= {
         f"{group}.{name}"

@@ -371,7 +371,7 @@ GROUPS: dict[str, Call] = {
         "reviewer",
         {"channel": "chat", "address": "https://8.8.8.8/hook"},
         {
-            "channel": ["", "sms", "MAIL", 7, None, "browser"],
+            "channel": ["", "sms", "MAIL", 7, None],
             "address": [
                 "",
                 "x",
