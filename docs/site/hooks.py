@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = "project"
 # These become pages of the site; the files of COPIES are copied as they are.
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/RESULTS.md")
-COPIES = ("examples", "deploy", "bench/beside.svg", "bench/pack.yaml", "LICENSE")
+COPIES = ("examples", "clients/typescript/examples", "deploy", "bench/beside.svg", "bench/pack.yaml", "LICENSE")
 _LINK = re.compile(r"(!?\[[^\]]*\])\((?!https?:|mailto:|#)([^)#\s]+)(#[^)]*)?\)")
 
 

@@ -39,6 +39,7 @@
         ├── KeyUnavailable   key_unavailable          no master key, or not the one this data was sealed with
         ├── PurgeIncomplete  purge_incomplete         erased data is still in files beneath the tables
         ├── ArchiveBroken    archive_broken           an archive file is missing, changed or unreadable
+        ├── BackupBroken     backup_broken            a backup is changed, incomplete, or for somebody else
         └── SealBroken       seal_broken              sealed content does not open: changed, moved or erased
 
 Expected outcomes (refused, held, contradicted) are values, not errors.
@@ -274,6 +275,10 @@ class SealBroken(StorageError, code="seal_broken"):
 
 class PurgeIncomplete(StorageError, code="purge_incomplete"):
     """Erased data is still in files beneath the tables."""
+
+
+class BackupBroken(StorageError, code="backup_broken"):
+    """A backup was changed, is incomplete, is sealed for another key, or does not verify; nothing of it is kept."""
 
 
 class ArchiveBroken(StorageError, code="archive_broken"):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         AsyncConsents,
         AsyncContradictions,
         AsyncErasureRequests,
+        AsyncImports,
         AsyncKeys,
         AsyncMe,
         AsyncMemories,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         AsyncRecalls,
         AsyncRefusals,
         AsyncSessions,
+        AsyncStoredItems,
         AsyncWebhooks,
         AsyncWork,
     )
@@ -41,18 +43,21 @@ if TYPE_CHECKING:
     from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalEntry, Rerun, RerunReason
     from muniment.model.chain import Head, Verification
     from muniment.model.compiled import CompiledMemory
-    from muniment.model.consent import Consent, ConsentReach, Sweep
+    from muniment.model.consent import Consent, ConsentDocument, ConsentOutcome, ConsentReach, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
     from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
+    from muniment.model.exports import Export
     from muniment.model.fields import Tier, WriteClass
+    from muniment.model.imports import ImportPreview, ImportReceipt, ImportState, ImportVerdicts, ItemOutcome
+    from muniment.model.item import Item, Items, ItemWaiting, ItemWritten, Namespaces
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.notices import AlertKind, Alerts, DigestEvery, Notice, NoticeChannel, Notified
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
-    from muniment.model.proposal import Outcome, Proposal, Submission
+    from muniment.model.proposal import Outcome, Proposal, ProposalDocument, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
     from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
     from muniment.model.subject import (
@@ -119,6 +124,13 @@ class Queue(BlockingGroup):
     def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """Read a proposal with all its verdicts; raises `NotFound`."""
         return self._wait(self._group.get, asker, proposal_id)
+
+    def document(self, asker: Asker, proposal_id: str) -> ProposalDocument:
+        """Return a proposal as a document, in the form that `propose` takes, with its checks as they were computed.
+
+        Raises `NotFound`, and `InvalidInput` for a plain statement, which has no entity and no predicate.
+        """
+        return self._wait(self._group.document, asker, proposal_id)
 
     def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
         """Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
@@ -250,8 +262,27 @@ class Consents(BlockingGroup):
     _group: AsyncConsents
 
     def grant(self, asker: Asker, **fields: Unpack[ConsentFields]) -> Consent:
-        """Record a consent; with `supersedes` it renews or changes an earlier one."""
+        """Record a consent; with `supersedes` it renews or changes an earlier one.
+
+        It also takes the fields of a consent document as they are (`**document`): recorded elsewhere, with its own id,
+        times and evidence. The same document twice is one record. Raises `Conflict` for an id with other content, and
+        `Denied` for a document of another tenant.
+        """
         return self._wait(self._group.grant, asker, **fields)
+
+    def grant_many(
+        self, asker: Asker, documents: Sequence[Mapping[str, Any]], *, each: bool = False
+    ) -> list[ConsentOutcome]:
+        """Record many consent documents, all or none, or `each` by itself; the outcomes are in their order.
+
+        With an error nothing is recorded, unless `each` is set; every document that has one is named with it. Documents
+        that are in the ledger already count as recorded: a call can be repeated.
+        """
+        return self._wait(self._group.grant_many, asker, documents, each=each)
+
+    def document(self, asker: Asker, consent_id: str) -> ConsentDocument:
+        """Return one record as a consent document, in the form that `consent.grant` takes. Raises `NotFound`."""
+        return self._wait(self._group.document, asker, consent_id)
 
     def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
         """Revoke a consent: its memories are hidden from the next recall on."""
@@ -443,6 +474,66 @@ class Me(BlockingGroup):
         return self._wait(self._group.forget_everything, asker)
 
 
+class Imports(BlockingGroup):
+    """Items of other memory systems, brought in through the same gates as everything (IMP-1)."""
+
+    _group: AsyncImports
+
+    def preview(
+        self, asker: Asker, system: str, items: Sequence[Mapping[str, Any]], *, check_only: bool = False
+    ) -> ImportPreview:
+        """Show what an import would make of each item: refused by which gate and why, waiting and why, promoted,
+        duplicate.
+
+        Nothing is written, by a login that cannot. The items pass the same gates as when they are imported, and those
+        that policy would promote are also compared with each other.
+        """
+        return self._wait(self._group.preview, asker, system, items, check_only=check_only)
+
+    def run(
+        self, asker: Asker, system: str, items: Sequence[Mapping[str, Any]], *, import_id: str | None = None
+    ) -> ImportReceipt:
+        """Import items from another system, all that are valid in one transaction: each becomes a capture.
+
+        The capture's author is the caller; source and trust are the import's own class. Author and times of the other
+        system are kept as claims. `consolidate`, or the worker, then takes them through the gates like everything else.
+        An item that was imported before is left out, so a call can be repeated; one that changed there comes in again,
+        one that was erased here does not. Items that are not valid are named with their errors, and the others are
+        imported.
+        """
+        return self._wait(self._group.run, asker, system, items, import_id=import_id)
+
+    def outcomes(self, asker: Asker, capture_ids: Sequence[str]) -> list[ItemOutcome]:
+        """Show what became of imported captures, in the order of the ids: refused, waiting, promoted, duplicate.
+
+        Ids and codes, no content. What is not the capture of an import is left out.
+        """
+        return self._wait(self._group.outcomes, asker, capture_ids)
+
+    def get(self, asker: Asker, import_id: str) -> ImportState:
+        """Show how far an import has come: its captures, and what became of their facts. Raises `NotFound`."""
+        return self._wait(self._group.get, asker, import_id)
+
+    def approve(
+        self,
+        asker: Asker,
+        import_id: str,
+        *,
+        note: str | None = None,
+        acknowledge: Mapping[str, str] = {},
+        limit: int = 200,
+        after: str | None = None,
+    ) -> ImportVerdicts:
+        """Approve the open proposals of an import, by the caller's named verdict, a page at a time.
+
+        Only ordinary ones are approved (REV-13), and what is durable or sensitive not by whoever imported it (REV-4);
+        the others are left out, with the reasons. Raises `NotFound`.
+        """
+        return self._wait(
+            self._group.approve, asker, import_id, note=note, acknowledge=acknowledge, limit=limit, after=after
+        )
+
+
 class ErasureRequests(BlockingGroup):
     """Requests of end users that everything about them is erased; a privacy officer releases or refuses each."""
 
@@ -534,6 +625,103 @@ class Contradictions(BlockingGroup):
             incoming=incoming,
             note=note,
         )
+
+
+class StoredItems(BlockingGroup):
+    """What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or is
+    promoted by policy, and reading it is a recall (ADP-2, ADP-3).
+    """
+
+    _group: AsyncStoredItems
+
+    def put(
+        self,
+        run: RunContext,
+        namespace: Sequence[str],
+        key: str,
+        value: Any,
+        *,
+        text: str | None = None,
+        ttl: float | None = None,
+        origin: str | None = None,
+        classification: str = "INTERNAL",
+        confidence: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> ItemWritten:
+        """Put a value under a namespace and a key: a proposal, which supersedes the value that is there once promoted.
+
+        It is promoted at once where the pack lets policy promote it, and otherwise waits for a person: until then
+        `items.get` returns the value before it. What a gate refuses is returned as `refused`, with gate and reason.
+        """
+        return self._wait(
+            self._group.put,
+            run,
+            namespace,
+            key,
+            value,
+            text=text,
+            ttl=ttl,
+            origin=origin,
+            classification=classification,
+            confidence=confidence,
+            idempotency_key=idempotency_key,
+        )
+
+    def delete(self, run: RunContext, namespace: Sequence[str], key: str, *, origin: str | None = None) -> ItemWritten:
+        """Ask that an item is deleted: a request that a person decides; until then it stays (ADP-4).
+
+        The person whom it is about has it forgotten at once by `me.forget` with its `memory_id`. A request that waits
+        already is returned again. Raises `NotFound` if the run sees no such item.
+        """
+        return self._wait(self._group.delete, run, namespace, key, origin=origin)
+
+    def get(self, run: RunContext, namespace: Sequence[str], key: str) -> Item | None:
+        """Get the item of that namespace and key, as a recall that is recorded; None if there is none that the run
+        sees.
+
+        `pending` counts the values that this agent put on the key and that wait for a person.
+        """
+        return self._wait(self._group.get, run, namespace, key)
+
+    def search(
+        self,
+        run: RunContext,
+        namespace: Sequence[str] = (),
+        *,
+        query: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> Items:
+        """Search the items in a namespace and below it; it is recorded as a recall.
+
+        With a query the most relevant come first, otherwise the newest. `where` and an offset look through the first
+        1,000; what was not returned is counted in `omitted`.
+        """
+        return self._wait(self._group.search, run, namespace, query=query, where=where, limit=limit, offset=offset)
+
+    def namespaces(
+        self,
+        run: RunContext,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Namespaces:
+        """List the namespaces that have an item which the run sees, in alphabetical order; at most 1,000 are
+        looked at.
+        """
+        return self._wait(
+            self._group.namespaces, run, prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
+        )
+
+    def status(self, run: RunContext, namespace: Sequence[str] = (), key: str | None = None) -> list[ItemWaiting]:
+        """List what this agent put there, or asked to delete, that waits for a person; the latest first, at most
+        100.
+        """
+        return self._wait(self._group.status, run, namespace, key)
 
 
 class Memories(BlockingGroup):
@@ -1007,6 +1195,11 @@ class Verbs(BlockingLifecycle):
         return Me(self._portal, self._fabric.me)
 
     @property
+    def imports(self) -> Imports:
+        """Imports from other systems."""
+        return Imports(self._portal, self._fabric.imports)
+
+    @property
     def erasure_requests(self) -> ErasureRequests:
         """Requests of end users to be erased."""
         return ErasureRequests(self._portal, self._fabric.erasure_requests)
@@ -1020,6 +1213,11 @@ class Verbs(BlockingLifecycle):
     def contradictions(self) -> Contradictions:
         """Facts that contradict each other."""
         return Contradictions(self._portal, self._fabric.contradictions)
+
+    @property
+    def items(self) -> StoredItems:
+        """Values under a namespace and a key, as agent frameworks keep them."""
+        return StoredItems(self._portal, self._fabric.items)
 
     @property
     def memories(self) -> Memories:
@@ -1078,6 +1276,10 @@ class Verbs(BlockingLifecycle):
         """Propose a typed fact. It is captured, passes the gates and enters the queue, in one transaction.
 
         When a gate refuses it, the refusal is returned, with the gate and the reason, and the capture stays.
+
+        It also takes the fields of a proposal document as they are (`**document`): the proposal gets the document's id,
+        and every check in it is computed anew. The same document twice is one proposal. Raises `Conflict` for an id
+        that is taken.
         """
         return self._wait(self._fabric.propose, asker, **fields)
 
@@ -1232,6 +1434,23 @@ class Verbs(BlockingLifecycle):
         """
         return self._wait(self._fabric.search_texts, asker, name, erasure_id=erasure_id, after=after, limit=limit)
 
+    def export(
+        self,
+        asker: Asker,
+        *,
+        subject: str | None = None,
+        user_id: str | None = None,
+        run: RunContext | None = None,
+        query: str | None = None,
+    ) -> Export:
+        """Export in the clear: everything that is held about one subject (an access request), or one answer to a run.
+
+        A subject's export holds what the person themselves would see, and no text that is sealed under anybody else's
+        key. An answer is a recall of that run, recorded like any other. Each export is an event. A whole tenant is
+        exported only as a sealed backup, by whoever owns the database: `muniment export tenant`.
+        """
+        return self._wait(self._fabric.export, asker, subject=subject, user_id=user_id, run=run, query=query)
+
     def seal(self, tenant_id: str) -> int:
         """Seal the tenant's events in the audit chain; returns how many there were.
 
@@ -1268,13 +1487,26 @@ class Verbs(BlockingLifecycle):
         types: Iterable[EventType] | None = None,
         about: str | None = None,
         latest: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Event]:
         """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
         Of an event with several `items` those about the id are listed. With `latest` the last come first, and `after`
-        is the number that they come before. A page ends with a whole transaction.
+        is the number that they come before. A page ends with a whole transaction. `since` and `until` narrow them to a
+        range of time.
         """
-        return self._wait(self._fabric.events, asker, after=after, limit=limit, types=types, about=about, latest=latest)
+        return self._wait(
+            self._fabric.events,
+            asker,
+            after=after,
+            limit=limit,
+            types=types,
+            about=about,
+            latest=latest,
+            since=since,
+            until=until,
+        )
 
     def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """Read a memory. A run gets what it could recall now, a reviewer or auditor any memory of the tenant.

@@ -45,6 +45,7 @@ RULES = {
     "database/row_lists.py",
     "audit/rules.py",
     "erasure/rules.py",
+    "items/rules.py",
     "metrics/intervals.py",
     "metrics/pii_scan.py",
     "packs/backfill_rules.py",
@@ -52,6 +53,7 @@ RULES = {
     "packs/difference.py",
     "packs/loosening.py",
     "promotion/rules.py",
+    "recall/entities.py",
     "recall/rules.py",
     "review/rules.py",
 }
@@ -238,8 +240,10 @@ GROUPS = (
     "Work",
     "Keys",
     "Me",
+    "Imports",
     "ErasureRequests",
     "Codes",
+    "StoredItems",
 )
 
 

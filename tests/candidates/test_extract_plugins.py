@@ -49,6 +49,19 @@ class Object:
 THING = Object()
 
 
+class Unsure:
+    asked = 0
+
+    def reads(self, of: Capture) -> bool:
+        self.asked += 1
+        if of.content is not None and of.content.text == "raise":
+            raise KeyError("Jane Doe")
+        return True
+
+    def extract(self, of: Capture) -> list[Extracted]:
+        return [FACT]
+
+
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The functions above as if a package offered them."""
@@ -99,6 +112,18 @@ def test_one_that_fails_or_is_missing_is_reported_without_what_the_capture_says(
     assert "Jane" not in str(failed.value)
     assert failed.value.__cause__ is None
     assert failed.value.__suppress_context__ or failed.value.__context__ is None
+
+
+@pytest.mark.rule("CAN-3")
+def test_a_plug_in_is_asked_once_what_it_reads_and_its_error_is_that_of_the_extraction() -> None:
+    thing = Unsure()
+    one = plugins.PluginExtractor("unsure", thing, "1")
+    assert one.reads(capture("raise"))
+    with pytest.raises(ExtractorFailed, match="the plug-in unsure@1 raised KeyError"):
+        extracted(one, capture("raise"))
+    assert one.reads(capture("x"))
+    assert extracted(one, capture("x")) == [FACT]
+    assert thing.asked == 2
 
 
 @pytest.mark.rule("CAN-2")

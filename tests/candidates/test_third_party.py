@@ -234,3 +234,51 @@ def test_what_is_no_special_category_is_not_marked(fabric: Fabric, people: Peopl
     ):
         item = proposed(fabric, people.run("joanna"), **OWN, text=text)
         assert (item.third_party, item.candidate.classification) == (False, "INTERNAL")
+
+
+@pytest.mark.rule("CAN-13", "CAN-16", "CON-2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm diabetic and so is Tom",
+        "I'm HIV positive, as is my husband",
+        "I have an autistic son",
+        'Lisa said "I have cancer"',
+        "Everyone in my flat has HIV",
+        "tom has hiv",
+        "brother = cancer",
+    ],
+)
+def test_the_speakers_consent_does_not_count_for_whoever_is_named_beside_them(
+    fabric: Fabric, people: People, text: str
+) -> None:
+    grant(fabric, people, "user:joanna")
+    no = refused(fabric, people.run("joanna"), **OWN, text=text)
+    assert (no.gate, no.reason) == ("consent", "third_party")
+
+
+@pytest.mark.rule("CAN-13", "CAN-16")
+def test_the_name_of_who_speaks_is_read_like_the_text(fabric: Fabric, people: People) -> None:
+    grant(fabric, people, "user:joanna")
+    run = people.run("joanna")
+    for name, reason in (
+        ("Ana", None),
+        ("My sister Ana who has HIV", "third_party"),
+        ("Ana (HIV positive)", "third_party"),
+    ):
+        said = {"role": "user", "name": name, "content": "My cat is called Felix and she is 3."}
+        fabric.capture(run, kind="message", payload=said, classification="INTERNAL")
+        done = fabric.consolidate(people.tenant_id)
+        found = fabric.refusals.list(people.reviewer)
+        assert bool(done.proposals) == (reason is None), name
+        assert reason is None or found[0].reason == reason
+
+
+@pytest.mark.rule("CAN-16")
+@pytest.mark.parametrize("name", ["Eve", "\U0001f469\u200d\U0001f4bb Eve", "Eve " + "x" * 90, "\u200b\u2060"])
+def test_whoever_speaks_under_another_name_speaks_of_themselves(fabric: Fabric, people: People, name: str) -> None:
+    grant(fabric, people, "user:joanna")
+    said = {"role": "user", "name": name, "content": "I have diabetes."}
+    fabric.capture(people.run("joanna"), kind="message", payload=said, classification="INTERNAL")
+    assert not fabric.consolidate(people.tenant_id).proposals
+    assert fabric.refusals.list(people.reviewer)[0].reason == "third_party"

@@ -1,8 +1,10 @@
 """Audit in the console: the log, what was denied, the chain, archives, and a memory's trail."""
 
+import csv
+import io
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import anyio
 import pytest
 from fastapi import Request, Response
 
+from muniment.console.csv_lines import csv_line
 from muniment.console.progress import LINES, Progress, Work, respond
 from muniment.console.rendering import parsed_time, time
 from muniment.errors import RoleMissing, StorageUnavailable
@@ -57,6 +60,32 @@ def test_the_log_is_read_latest_first_by_type_actor_and_id(
     assert "No matches" in auditor.get("audit", about="pm_nothing")
     auditor.get("audit", 422, type="memory.nonsense")
     auditor.get("audit", 400, about="x" * 2000)
+
+
+@pytest.mark.rule("AUD-1")
+def test_the_log_is_narrowed_to_a_range_of_time_and_exported(
+    auditor: Browser, http_server: RunningServer, people: People
+) -> None:
+    clock = http_server.clock
+    first = promoted(http_server.local, people)
+    clock.advance(hours=2)
+    moment = clock.now
+    http_server.local.retract(people.second_reviewer, first, reason="wrong")
+    assert kinds(auditor.get("audit", since=moment.isoformat())) == ["retracted"]
+    before = kinds(auditor.get("audit", until=moment.isoformat()))
+    assert "retracted" not in before and before[0] == "promoted"
+    assert "No matches" in auditor.get("audit", since=(moment + timedelta(days=1)).isoformat())
+    auditor.get("audit", 400, since="yesterday")
+    lines = auditor.get("audit/export", format="jsonl", since=moment.isoformat()).splitlines()
+    assert [json.loads(one)["type"] for one in lines] == ["memory.retracted"]
+    table = list(csv.reader(io.StringIO(auditor.get("audit/export", format="csv"))))
+    assert table[0] == ["seq", "at", "type", "actor", "event_id", "data"]
+    assert "memory.captured" in {line[2] for line in table} and table[-1][2] == "memory.retracted"
+    assert len(table) - 1 == len(http_server.local.events(people.auditor, limit=1000))
+
+
+def test_no_cell_of_an_export_is_a_formula() -> None:
+    assert csv_line("=1+1", "@x", "-2", "plain") == "'=1+1,'@x,'-2,plain\r\n"
 
 
 @pytest.mark.rule("AUD-1")

@@ -172,3 +172,22 @@ def test_only_an_auditor_replays(http_server: RunningServer, people: People) -> 
     assert "why/replay" not in page
     reviewer.get(f"why/replay?recall_id={recall}", 403)
     reviewer.close()
+
+
+@pytest.mark.rule("REC-7", "AUD-3")
+def test_what_was_believed_at_a_moment_is_a_guided_question(
+    browser: Browser, http_server: RunningServer, people: People
+) -> None:
+    clock = http_server.clock
+    memory_id = promoted(http_server.local, people)
+    answered = http_server.local.recall(people.run())
+    moment = clock.now
+    clock.advance(hours=2)
+    http_server.local.retract(people.reviewer, memory_id, reason="wrong")
+    start = browser.get("why/believed")
+    assert answered.recall_id in start
+    page = browser.get("why/believed", at=moment.isoformat())
+    assert memory_id in page and answered.recall_id in page and "of=moment" in page
+    later = browser.get("why/believed", at=clock.now.isoformat())
+    assert memory_id not in later and answered.recall_id not in later
+    assert "expected a date and a time" in browser.get("why/believed", 400, at="noon")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muniment.contradictions.rules import OTHER_VALUE, RULE_FAILED, Contradicted, may_supersede
-from muniment.language.messages.updates import has_update_words
+from muniment.language.messages.updates import has_update_words, is_about_speaker
 from muniment.model.candidate import Scope
 from muniment.model.capture import Capture
 from muniment.model.promoted import PromotedMemory
@@ -101,6 +101,8 @@ def test_a_memory_that_is_not_the_users_own_or_not_older_stays(old: dict[str, An
         {"judged": True},
         {"reason": RULE_FAILED},
         {"tier": "working"},
+        {"speaker": "Eve"},
+        {"speaker": "somebody"},
     ],
 )
 def test_a_fact_that_is_not_plainly_the_users_own_replaces_nothing(fact: dict[str, Any]) -> None:
@@ -119,6 +121,45 @@ def test_a_text_replaces_a_text_in_plain_update_words_alone() -> None:
     old = memory(**plain, text="I drink coffee.")
     assert replaces(old, said(), reason="polarity", **plain, text="I no longer drink coffee.")
     assert not replaces(old, said(), reason="polarity", **plain, text="I do not drink coffee.")
+
+
+@pytest.mark.rule("CTR-4")
+def test_a_text_about_somebody_else_replaces_nothing_of_the_user() -> None:
+    plain = {"entity": None, "predicate": None, "value": None, "write_class": "statement"}
+    home = memory(predicate="lives_in", value="Berlin", text="I live in Berlin.")
+    told = memory(**plain, text="My sister lives in Berlin.")
+    assert not replaces(home, said(), reason="polarity", **plain, text="My sister no longer lives in Berlin.")
+    assert not replaces(told, said(), reason="polarity", **plain, text="I no longer live in Berlin.")
+    assert not replaces(told, said(), reason="polarity", **plain, text="My sister no longer lives in Berlin.")
+    assert replaces(home, said(), reason="polarity", **plain, text="I no longer live in Berlin.")
+
+
+@pytest.mark.rule("CTR-4")
+def test_a_name_and_the_users_id_are_two_speakers_and_no_name_is_the_users() -> None:
+    assert replaces(memory(speaker="jo"), said(), speaker=None)
+    assert replaces(memory(speaker="Eve"), said(), speaker="Eve")
+    assert not replaces(memory(speaker="Eve"), said(), speaker=None)
+
+
+@pytest.mark.rule("CTR-4")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I no longer drink coffee.", True),
+        ("Since May I no longer eat meat.", True),
+        ("My bank is Contoso now.", True),
+        ("I no longer live with Tom.", True),
+        ("We moved to Hamburg.", True),
+        ("My sister no longer lives in Berlin.", False),
+        ("I heard my sister no longer lives in Berlin.", False),
+        ("Eve says I live in Rome now.", False),
+        ('My sister: "I\'m no longer vegan."', False),
+        ("The office closes at 6 now.", False),
+        ("She lives in Rome now.", False),
+    ],
+)
+def test_what_is_about_the_speaker_has_the_first_person_as_its_subject(text: str, found: bool) -> None:
+    assert is_about_speaker(text) == found
 
 
 @pytest.mark.rule("CTR-4")

@@ -13,7 +13,7 @@ from muniment.testing import FakeClock, People
 from tests.conftest import ReadingOpener
 from tests.language.tiny_readers import tiny_readers
 from tests.promotion.proven_source import PROOFS, capture, prove
-from tests.stories import event_data, promoted, proposed
+from tests.stories import event_data, promoted, proposed, refused
 
 # The judge finds that texts contradict where one says `weekly` and the other `monthly`: 0.99; with `perhaps` it is
 # unsure: 0.77, within the margin of 0.80. It says `same` where both speak of a refund.
@@ -280,3 +280,16 @@ def test_promoted_facts_on_keys_are_left_to_their_keys(reading: ReadingOpener, p
         promoted(fabric, people, value="weekly", **key)
         new = proposed(fabric, people.run(), **key | {"predicate": "magazine"}, value="monthly")
         assert new.contradiction_check.contradicted == ()
+
+
+@pytest.mark.rule("REV-6", "SUB-3")
+def test_what_was_rejected_is_refused_in_other_words_where_the_judge_is_sure(
+    reading: ReadingOpener, people: People
+) -> None:
+    first, reworded = "Refund questions go to the desk in Bonn.", "The Bonn desk takes questions about a refund."
+    other = "The Bonn desk takes questions about a parcel."
+    with reading() as judging:
+        item = propose(judging, people, first)
+        judging.queue.reject(people.reviewer, item.proposal_id, reason="hearsay")
+        assert refused(judging, people.run(None), **TEXT, text=reworded).reason == "rejected_before"
+        assert propose(judging, people, other).status == "pending"

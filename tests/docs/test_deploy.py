@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections import defaultdict
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from muniment.http.server import GRACE
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
-FILES = sorted(path for path in DEPLOY.iterdir() if path.is_file())
+FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and not {"secrets", "__pycache__"} & {*path.parts})
 UNITS = sorted(DEPLOY.glob("*.service"))
 PAGE = ROOT / "docs" / "how-to" / "run-in-production.md"
 SETTINGS = re.findall(r"\bMUNIMENT_[A-Z_]+\b", (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8"))
@@ -66,6 +67,37 @@ def test_the_services_run_commands_that_exist_and_wait_for_the_migration() -> No
     assert all(":" in one["image"] for name, one in services.items() if name not in ours), "versions are said"
 
 
+def test_only_the_proxy_is_reached_from_outside_and_only_its_headers_are_believed() -> None:
+    found = compose()
+    services = found["services"]
+    open_to_all = {name for name, one in services.items() for port in one.get("ports", ()) if "127.0.0.1" not in port}
+    assert open_to_all == {"proxy"}
+    address = services["proxy"]["networks"]["front"]["ipv4_address"]
+    assert services["server"]["environment"]["MUNIMENT_PROXIES"] == address
+    (network,) = found["networks"]["front"]["ipam"]["config"]
+    assert ip_address(address) in ip_network(network["subnet"])
+    assert found["networks"]["data"] == {"internal": True}
+    for name in ("db", "redis", "migrate"):
+        assert list(services[name]["networks"]) == ["data"]
+
+
+def test_no_service_can_write_to_its_image_or_gain_rights() -> None:
+    for name, one in compose()["services"].items():
+        assert one["read_only"] is True, name
+        assert one["cap_drop"] == ["ALL"], name
+        assert one["security_opt"] == ["no-new-privileges:true"], name
+        assert one["mem_limit"] and one["pids_limit"], name
+    assert {name for name, one in compose()["services"].items() if "cap_add" in one} == {"proxy", "db"}
+
+
+def test_every_file_and_volume_that_is_mounted_is_there() -> None:
+    found = compose()
+    for one in found["services"].values():
+        for volume in one.get("volumes", ()):
+            source = volume.partition(":")[0]
+            assert (DEPLOY / source).is_file() if source.startswith("./") else source in found["volumes"]
+
+
 def test_who_is_told_to_stop_has_longer_than_the_requests_in_flight() -> None:
     services = compose()["services"]
     assert [services[name]["stop_grace_period"] for name in ("server", "worker")] == ["1m", "1m"]
@@ -81,6 +113,7 @@ def test_secrets_are_files_that_only_who_needs_them_gets() -> None:
     assert holders["master_key"] == {"migrate", "server", "worker"}
     assert holders["pgpass"] == {"migrate", "worker"}
     assert holders["postgres_password"] == holders["owner_password"] == {"db"}
+    assert holders["grafana_password"] == {"grafana"}
     assert len({one["file"] for one in found["secrets"].values()}) == len(found["secrets"]), "nobody has another's"
 
 
@@ -90,6 +123,8 @@ def test_the_image_runs_as_nobody_special_and_lets_in_only_what_it_copies() -> N
     last_stage = said[max(n for n, (word, _) in enumerate(said) if word == "FROM") :]
     assert ("USER", "10001:10001") in last_stage
     assert ("ENTRYPOINT", '["muniment"]') in last_stage
+    (install,) = [rest for word, rest in said if word == "RUN" and "pip install" in rest]
+    assert install.endswith("./models '.[all]'"), "a server needs the extras"
     (command,) = [rest for word, rest in last_stage if word == "CMD"]
     understood(json.loads(command))
     (check,) = [rest for word, rest in last_stage if word == "HEALTHCHECK"]

@@ -18,6 +18,7 @@ from muniment.sync_verbs import (
     Consents,
     Contradictions,
     ErasureRequests,
+    Imports,
     Keys,
     Me,
     Memories,
@@ -27,6 +28,7 @@ from muniment.sync_verbs import (
     Recalls,
     Refusals,
     Sessions,
+    StoredItems,
     Webhooks,
     Work,
 )
@@ -54,7 +56,7 @@ def _commands(group: Any, path: str) -> Iterator[str]:
 
 def test_every_command_is_documented_and_no_other() -> None:
     page = (REFERENCE / "cli.md").read_text("utf-8")
-    documented = re.findall(r"^\| `(muniment(?: [a-z][a-z-]*)+)", page, re.MULTILINE)
+    documented = re.findall(r"^\| `(muniment(?: [a-z][a-z0-9-]*)+)", page, re.MULTILINE)
     assert sorted(documented) == sorted(_commands(typer.main.get_command(app), "muniment"))
 
 
@@ -64,7 +66,8 @@ def test_every_method_is_documented_with_its_parameters_and_no_other() -> None:
     groups = {"queue.": Queue, "consent.": Consents, "contradictions.": Contradictions, "packs.": Packs, "": Fabric}
     groups |= {"webhooks.": Webhooks, "work.": Work, "keys.": Keys, "memories.": Memories, "recalls.": Recalls}
     groups |= {"captures.": Captures, "refusals.": Refusals, "sessions.": Sessions}
-    groups |= {"notices.": Notices, "me.": Me, "erasure_requests.": ErasureRequests, "codes.": Codes}
+    groups |= {"me.": Me, "erasure_requests.": ErasureRequests, "codes.": Codes, "items.": StoredItems}
+    groups |= {"imports.": Imports, "notices.": Notices}
     methods = {
         f"{group}{name}": method
         for group, kind in groups.items()

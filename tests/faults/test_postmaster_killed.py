@@ -104,7 +104,7 @@ def worker(home: Path, process: Process) -> Generator[None]:
         def read() -> None:
             assert running.stderr is not None
             for line in running.stderr:
-                if " consolidate: " in line and "failed" not in line:
+                if '"job done"' in line and '"job":"consolidate"' in line:
                     process.serve()
 
         reading = threading.Thread(target=read)

@@ -142,13 +142,15 @@ class Story:
         self.ids["rejected"] = local.queue.reject(people.reviewer, rejected, reason="no").proposal_id
         self.ids["recall_id"] = local.recall(run).recall_id
         self.ids["consent_id"] = local.consent.grant(people.officer, subject=SUBJECT, **CONSENT).consent_id
+        items = [{"id": "m0", "text": "Ulm is open.", "user_id": "cust_1"}]
+        self.ids["import_id"] = local.imports.run(people.admin, "mem0", items).import_id
         self.ids["webhook_id"] = local.webhooks.add(people.admin, url="https://8.8.8.8/hook").webhook_id
         self.ids["notice_id"] = local.notices.set(people.reviewer, channel="browser").notice_id
         self.ids["capture_id"] = local.capture(run, kind="message", text="x", classification="INTERNAL").capture_id
         local.consolidate(people.tenant_id)
         pack = local.packs.register(people.admin, f'pack_meta: {{id: "p{uuid4().hex[:8]}", version: "1.0.0"}}')
         self.ids["ref"] = pack.ref
-        self.ids["write_class"] = "preference"
+        self.ids["write_class"], self.ids["tenant_id"] = "preference", people.tenant_id
         self.ids["fact_id"], self.ids["session_id"] = self.ids["memory_id"], "s1"
         self.ids["request_id"] = local.me.forget_everything(holder(people, "subject")).request_id
 
@@ -204,6 +206,19 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/queue/{proposal_id}/override"): {"priority": 0.9},
     ("POST", "/contradictions/{contradiction_id}/resolve"): {"way": "supersede"},
     ("POST", "/consents"): {"subject": SUBJECT, **CONSENT},
+    ("POST", "/consents/documents"): {
+        "documents": [
+            {
+                "consent_id": "cns_2025_05_04_a01", "subject_ceid": SUBJECT, "tenant_id": "{tenant_id}", "purpose": "support",
+                "scope": {"predicates_allowed": ["*"], "data_classifications_allowed": ["PII"]}, "basis": "opt_in",
+                "captured_at": "2025-05-04T09:30:00Z",
+            }
+        ],
+    },
+    ("POST", "/imports"): {"system": "mem0", "items": [{"id": "m1", "text": "It rains.", "user_id": "cust_1"}]},
+    ("POST", "/imports/preview"): {"system": "mem0", "items": [{"id": "m1", "text": "It rains.", "user_id": "cust_1"}]},
+    ("POST", "/imports/outcomes"): {"capture_ids": ["{capture_id}"]},
+    ("POST", "/exports"): {"subject": SUBJECT},
     ("POST", "/erasures"): {"subject": "customer:nobody"},
     ("POST", "/codes"): {"user_id": "cust_1", "act": "confirm", "target": "mwp_1"},
     ("POST", "/me/consents"): {"data_classifications_allowed": ["PII"]},

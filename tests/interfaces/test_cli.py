@@ -42,17 +42,20 @@ def test_every_command_has_help_with_an_example_and_an_option_for_json(path: tup
 
 
 def test_all_verbs_that_exist_are_there() -> None:
-    top = """add search context demo capture propose correct import consolidate queue captures refusals approve edit reject lift override assign release
-        contradictions resolve recall compile explain replay get trail adoption retract undo profiles consent events pack db key eval
+    top = """add search context demo capture propose correct import export backup restore consolidate queue captures refusals approve edit reject lift override assign release
+        contradictions resolve recall compile explain replay items get trail adoption retract undo profiles consent events pack db key eval
         verify seal webhook metrics worker work erase erasures archives serve mcp me codes erasure-requests"""
     groups = {
-        "queue": "list show",
+        "queue": "list show document",
         "captures": "list get rerun",
-        "consent": "grant revoke list sweep",
+        "consent": "grant import document revoke list sweep",
+        "import": "mem0 langgraph graphiti zep letta jsonl lines show approve",
+        "export": "subject answer key tenant",
         "erasure-requests": "list release refuse",
         "me": "list why pending captures recalls consents requests confirm decline forget undo allow-again correct consent revoke"
         " answer export forget-everything",
         "codes": "create",
+        "items": "put get search namespaces status delete",
         "pack": "schema validate register activate retire in-force history show list compare backtest backfill backfills",
         "db": "url migrate status start stop reindex language rebuild-durable",
         "key": "new rotate create list revoke",

@@ -22,7 +22,7 @@ def _completed(line: str) -> list[str]:
     ("line", "offered"),
     [
         ("retr", ["retract"]),
-        ("queue ", ["list", "show"]),
+        ("queue ", ["list", "document", "show"]),
         ("pack back", ["backtest", "backfill", "backfills"]),
         ("approve --ver", ["--version"]),
         # A group that lists without a command takes the options of its list.
@@ -31,7 +31,8 @@ def _completed(line: str) -> list[str]:
         ("resolve ctr_1 c", ["coexist"]),
         ("serve --no", ["--no-worker"]),
         # The shell itself completes the names of files.
-        ("import ", []),
+        ("import lines ", []),
+        ("import le", ["letta"]),
         ("worker --serv", []),
     ],
 )

@@ -203,7 +203,7 @@ def test_the_status_names_tenants_whose_language_version_is_not_here_and_another
     terminal("capture", "The office closes at six.", "-c", "PUBLIC", "--as", "alice")
     monkeypatch.setattr("muniment.settings.installed_readers", lambda: readers)
     adopted = run("db", "language", "--json", *place).json["tenants"]
-    assert {(one["before"], one["version"]) for one in adopted} == {("rules-3", readers.version)}
+    assert {(one["before"], one["version"]) for one in adopted} == {("rules-4", readers.version)}
     assert run("db", "status", "--json", *place).json["missing_languages"] == []
     (tmp_path / "weights" / "guard.onnx").write_bytes(b"changed")
     broken = run("db", "status", "--json", *place)
@@ -215,7 +215,7 @@ def test_the_status_names_tenants_whose_language_version_is_not_here_and_another
     lacking = run("db", "status", *place)
     assert lacking.code == 0
     assert f"its captures wait, the tenant's language version is {readers.version}" in " ".join(lacking.err.split())
-    assert run("db", "language", *place).out.endswith(f"{readers.version} -> rules-3\n")
+    assert run("db", "language", *place).out.endswith(f"{readers.version} -> rules-4\n")
     assert run("db", "status", "--json", *place).json["missing_languages"] == []
 
 
@@ -240,5 +240,5 @@ def test_the_status_names_what_is_wrong_with_installed_readers_and_they_cannot_b
     assert (refused.code, refused.error["code"]) == (1, "readers_unavailable")
     monkeypatch.undo()
     monkeypatch.setenv("MUNIMENT_READERS", "off")
-    assert run("db", "language", "--tenant", "later", *place).out == "later  unchosen -> rules-3\n"
+    assert run("db", "language", "--tenant", "later", *place).out == "later  unchosen -> rules-4\n"
     assert run("db", "status", "--json", *place).json["missing_languages"] == []

@@ -85,7 +85,7 @@ def _preference(value: str, **fields: object) -> str:
 
 @pytest.mark.rule("CAP-7")
 def test_captures_are_imported_a_thousand_at_a_time_and_consolidated(terminal: Terminal, tmp_path: Path) -> None:
-    result = terminal.json("import", _file(tmp_path, _lines(2001)), "--no-consolidate")
+    result = terminal.json("import", "lines", _file(tmp_path, _lines(2001)), "--no-consolidate")
     assert (result["captured"], len(set(result["capture_ids"]))) == (2001, 2001)
     assert [one["data"]["count"] for one in terminal.json("events", "--after", "1")] == [500, 500, 500, 500, 1]
     assert terminal.json("consolidate")["captures"] == 2001
@@ -103,7 +103,7 @@ def test_lines_are_captured_or_proposed_in_their_order_and_what_the_gates_refuse
         json.dumps({**statement, "text": "private", "classification": "PII", "subject": "customer:cus_77"}),
         json.dumps({"kind": "message", "classification": "PUBLIC", "text": "hello"}),
     ]
-    ran = terminal("import", _file(tmp_path, lines), "--as", "alice", "--json")
+    ran = terminal("import", "lines", _file(tmp_path, lines), "--as", "alice", "--json")
     assert (ran.code, ran.err) == (3, "")
     result = ran.json
     assert [result[name] for name in ("captured", "repeated", "proposed", "refused")] == [3, 0, 2, 2]
@@ -114,7 +114,7 @@ def test_lines_are_captured_or_proposed_in_their_order_and_what_the_gates_refuse
     assert sorted(result["proposals"]) == sorted(one["proposal_id"] for one in terminal.json("queue"))
     kinds = [one["data"]["kinds"] for one in terminal.json("events") if one["type"] == "memory.captured"]
     assert kinds == [["statement"], ["statement"], ["statement"], ["message", "statement"]]
-    shown = terminal("import", _file(tmp_path, lines), "--as", "alice")
+    shown = terminal("import", "lines", _file(tmp_path, lines), "--as", "alice")
     assert shown.code == 3
     assert shown.out.startswith("3 captured, 2 proposed, 2 refused\n")
     assert "refused  line 3  cap_" in shown.out
@@ -138,12 +138,12 @@ def test_an_error_in_a_file_names_its_line_and_what_was_committed(
     lines = ["", *_lines(1500)]
     lines[1200] = line
     path = _file(tmp_path, lines)
-    ran = terminal("import", path, "--json")
+    ran = terminal("import", "lines", path, "--json")
     assert (ran.code, ran.out) == (1, "")
     error = ran.error
     assert (error["place"], error["field"], error["code"]) == ("line 1201", field, code)
     assert (error["captured"], error["last_line"]) == (1000, 1001)
-    ran = terminal("import", path)
+    ran = terminal("import", "lines", path)
     assert ran.code == 1
     result, committed = ran.err.splitlines()
     assert result.startswith("error: line 1201: ")
@@ -166,7 +166,7 @@ def test_an_error_in_a_proposed_line_names_its_field(
     terminal: Terminal, fields: dict[str, object], field: str | None
 ) -> None:
     lines = [_preference("tea"), _preference("coffee", **fields), _preference("wine")]
-    ran = terminal("import", "-", "--json", stdin="\n".join(lines).encode())
+    ran = terminal("import", "lines", "-", "--json", stdin="\n".join(lines).encode())
     assert (ran.code, ran.out, ran.error["code"]) == (1, "", "invalid_input")
     assert (ran.error["place"], ran.error["field"]) == ("line 2", field)
     assert (ran.error["proposed"], ran.error["last_line"]) == (1, 1)
@@ -180,7 +180,7 @@ def test_an_import_can_be_run_again_by_its_idempotency_keys_and_options_fill_in_
         b'{"text": "one", "idempotency_key": "a"}\n{"text": "two", "kind": "effect", "idempotency_key": "b"}\n'
         b'{"write_class": "statement", "text": "The shop has two doors.", "idempotency_key": "c"}\n'
     )
-    options = ("import", "-", "-k", "message", "-c", "PUBLIC", "--session", "s1")
+    options = ("import", "lines", "-", "-k", "message", "-c", "PUBLIC", "--session", "s1")
     first = terminal.json(*options, stdin=lines)
     again = terminal.json(*options, stdin=lines)
     assert (again["repeated"], first["repeated"]) == (2, 0)
@@ -195,7 +195,7 @@ def test_an_import_can_be_run_again_by_its_idempotency_keys_and_options_fill_in_
 
 
 def test_a_file_that_cannot_be_read_is_an_error(terminal: Terminal) -> None:
-    ran = terminal("import", "/nonexistent", "--json")
+    ran = terminal("import", "lines", "/nonexistent", "--json")
     assert (ran.code, ran.out, ran.error["field"]) == (1, "", "file")
 
 

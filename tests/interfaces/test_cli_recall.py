@@ -393,7 +393,7 @@ def test_portions_that_are_committed_are_reported_when_a_later_one_breaks(
 
 def test_what_a_file_brought_is_approved_in_one_command(terminal: Terminal) -> None:
     lines = "\n".join(json.dumps(fact) for fact in _facts(12)).encode()
-    terminal.json("import", "-", "--as", "alice", stdin=lines)
+    terminal.json("import", "lines", "-", "--as", "alice", stdin=lines)
     waiting = [one["proposal_id"] for one in terminal.json("queue")]
     done = terminal.json("approve", *waiting, "--as", "bob")
     assert len({one["memory_id"] for one in done}) == len(waiting) == 12

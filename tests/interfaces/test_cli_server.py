@@ -139,7 +139,7 @@ def _story(say: SAYS, folder: Path) -> Iterator[Any]:
     (lines := folder / "lines.jsonl").write_text(
         '{"kind": "statement", "text": "Ulm is open.", "classification": "PUBLIC"}'
     )
-    yield say("ida", "import", lines)
+    yield say("ida", "import", "lines", lines)
     hook = say("ada", "webhook", "add", "https://8.8.8.8/", "--type", "memory.erased")
     yield say("ada", "webhook", "list")
     yield say("ada", "webhook", "remove", hook["webhook_id"])
@@ -219,11 +219,11 @@ def test_a_person_asks_about_a_run_under_their_own_key(afar: Afar, terminal: Ter
 
 def test_a_key_without_the_role_is_refused_before_anything_is_written(afar: Afar, tmp_path: Path) -> None:
     (file := tmp_path / "lines.jsonl").write_text('{"kind": "message", "text": "hello", "classification": "PUBLIC"}')
-    refused = afar("bot", "import", file, "--json")
+    refused = afar("bot", "import", "lines", file, "--json")
     assert (refused.code, refused.error["field"]) == (1, "key")
     assert "--no-consolidate" in refused.error["message"]
     assert [one["type"] for one in afar.json("anton", "events")].count("memory.captured") == 0
-    assert afar.json("bot", "import", file, "--no-consolidate")["captured"] == 1
+    assert afar.json("bot", "import", "lines", file, "--no-consolidate")["captured"] == 1
     assert afar("bot", "consolidate", "--json").error["code"] == "role_missing"
 
 
@@ -231,7 +231,7 @@ def test_an_import_goes_in_portions_that_the_server_takes(afar: Afar, tmp_path: 
     line = json.dumps({"kind": "tool_result", "payload": {"a": "x" * 240_000}, "classification": "PUBLIC"})
     (file := tmp_path / "long.jsonl").write_text("\n".join([line] * 42))
     assert len(file.read_bytes()) > 9 * MEGABYTE
-    assert afar.json("bot", "import", file, "--no-consolidate")["captured"] == 42
+    assert afar.json("bot", "import", "lines", file, "--no-consolidate")["captured"] == 42
 
 
 # ---- where ----
@@ -274,7 +274,8 @@ def test_every_verb_asks_a_server_or_says_that_it_does_not() -> None:
         if all(one.hidden for one in command.params if one.name == "server")
     }
     assert {one for one in asking_none if one.split()[0] not in ("db", "eval", "key")} == {
-        *("demo", "worker", "serve", "profiles", "pack schema", "pack validate")
+        *("demo", "worker", "serve", "profiles", "pack schema", "pack validate"),
+        *("backup", "restore", "export key", "export tenant"),
     }
     for command in ("worker", "db status", "key list", "demo", "pack schema", "key new"):
         ran = run(*command.split(), "--server", NOWHERE, "--json")

@@ -53,6 +53,14 @@ def test_a_command_whose_packages_are_missing_says_how_to_install_them(
     assert not (tmp_path / "home" / "data").exists()
 
 
+def test_a_server_without_the_packages_of_mcp_answers_errors(tmp_path: Path) -> None:
+    program = "import sys; sys.modules.update(mcp=None, mcp_types=None); import muniment.http.app; print('served')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "served\n"), done.stderr
+
+
 def test_a_session_store_in_redis_needs_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
     from muniment.sessions.store import session_store
 

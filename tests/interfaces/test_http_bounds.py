@@ -15,6 +15,7 @@ from muniment.errors import InvalidInput, TooLarge
 from muniment.http.body_scanner import FormScan, JsonScan
 from muniment.http.bounds import bounds_of, check_head
 from muniment.http.limits import ConcurrencyLimit
+from muniment.http.place import Proxies
 from muniment.http.settings import ServerSettings
 from muniment.model.bounds import LENGTH_LIMIT, check_lengths
 from muniment.model.capture import CaptureInput
@@ -277,6 +278,14 @@ def test_one_address_does_not_take_all_the_connections_unless_it_is_a_proxy() ->
     assert [limit.add("proxy") for _ in range(3)] == [True, True, True]
 
 
+@pytest.mark.rule("ISO-6")
+def test_a_proxy_is_named_by_its_address_or_by_a_network_that_it_is_in() -> None:
+    proxies = Proxies(["10.1.0.0/16", "192.0.2.7", "fd00::/8"])
+    assert "10.1.200.3" in proxies and "192.0.2.7" in proxies and "fd12::1" in proxies
+    for other in ("10.2.0.1", "192.0.2.8", "2001:db8::1", "testclient", ""):
+        assert other not in proxies
+
+
 # ---- who is believed ----
 
 
@@ -299,7 +308,8 @@ def test_a_broken_or_foreign_origin_is_refused(http_server: RunningServer, bot: 
     kind = "application/x-www-form-urlencoded" if path != "/mcp" else "application/json"
     headers = {"Origin": origin, "Content-Type": kind, "Accept": "application/json", "Authorization": f"Bearer {bot}"}
     result = http_server.http.post(path, content=b"key=x", headers=headers)
-    assert (result.status_code, result.json()["code"]) == (403, "denied"), result.text
+    said = result.json()["error"]["data"] if path == "/mcp" else result.json()
+    assert (result.status_code, said["code"]) == (403, "denied"), result.text
 
 
 # ---- addresses ----

@@ -26,6 +26,9 @@ PASSES = {
 }
 # These write nothing that could be done twice.
 READS = {
+    "/exports",
+    "/imports/preview",
+    "/imports/outcomes",
     "/recall",
     "/compile",
     "/explain",

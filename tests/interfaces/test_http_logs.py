@@ -172,7 +172,7 @@ def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_count
     assert "the worker failed" in lines.text and "ValueError" in lines.text and SAID not in lines.text
     counted = metrics.text().decode()
     for outcome in ("done", "failed"):
-        assert f'muniment_jobs_total{{job="seal",outcome="{outcome}"}} 1.0' in counted
+        assert f'muniment_jobs_total{{name="seal",outcome="{outcome}"}} 1.0' in counted
 
 
 def test_the_metrics_show_what_the_index_in_memory_does_and_takes(http_server: RunningServer, people: People) -> None:

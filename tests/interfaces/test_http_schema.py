@@ -52,16 +52,18 @@ ROUTES = """
     GET    /captures/{capture_id}
     POST   /captures/{capture_id}/rerun
     GET    /chain/head
+    POST   /codes
     POST   /compile
     GET    /consents
     POST   /consents
+    POST   /consents/documents
     GET    /consents/reach
+    GET    /consents/{consent_id}/document
     POST   /consents/{consent_id}/revoke
     GET    /contradictions
     GET    /contradictions/{contradiction_id}
     POST   /contradictions/{contradiction_id}/resolve
     POST   /corrections
-    POST   /codes
     GET    /erasure-requests
     POST   /erasure-requests/{request_id}/refuse
     POST   /erasure-requests/{request_id}/release
@@ -72,7 +74,19 @@ ROUTES = """
     POST   /erasures/search
     GET    /events
     POST   /explain
+    POST   /exports
     POST   /golden
+    POST   /imports
+    POST   /imports/outcomes
+    POST   /imports/preview
+    GET    /imports/{import_id}
+    POST   /imports/{import_id}/approve
+    POST   /items
+    POST   /items/delete
+    POST   /items/get
+    POST   /items/namespaces
+    POST   /items/search
+    POST   /items/status
     GET    /me/captures
     GET    /me/consent-requests
     POST   /me/consent-requests/{request_id}/answer
@@ -98,10 +112,8 @@ ROUTES = """
     GET    /memories/moments
     GET    /memories/{memory_id}
     POST   /memories/{memory_id}/retract
-    POST   /memories/{memory_id}/undo
-    POST   /sessions/{session_id}/end
-    GET    /profiles
     GET    /memories/{memory_id}/trail
+    POST   /memories/{memory_id}/undo
     GET    /metrics
     GET    /packs
     POST   /packs
@@ -115,6 +127,7 @@ ROUTES = """
     POST   /packs/{ref}/activate
     GET    /packs/{ref}/activation
     POST   /packs/{ref}/retire
+    GET    /profiles
     POST   /proposals
     GET    /queue
     POST   /queue/approve
@@ -124,6 +137,7 @@ ROUTES = """
     POST   /queue/{proposal_id}/assign
     POST   /queue/{proposal_id}/attend
     POST   /queue/{proposal_id}/check
+    GET    /queue/{proposal_id}/document
     POST   /queue/{proposal_id}/edit
     GET    /queue/{proposal_id}/evidence
     POST   /queue/{proposal_id}/lift
@@ -141,6 +155,7 @@ ROUTES = """
     DELETE /notices/{notice_id}
     POST   /notices/{notice_id}/test
     GET    /refusals
+    POST   /sessions/{session_id}/end
     POST   /verify
     GET    /webhooks
     POST   /webhooks

@@ -11,7 +11,7 @@ from mcp.client import Client
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from muniment import Refusal
+from muniment import RunContext
 from muniment.mcp.caller import ToolContext
 from muniment.mcp.server import Context, make_server
 from muniment.testing import People, TestServer
@@ -81,9 +81,8 @@ def test_there_are_five_tools_and_two_for_a_user_and_none_decides_anything(assis
     }
     for tool in tools.values():
         assert tool.annotations is not None
-        assert not tool.annotations.destructive_hint
-        assert not tool.annotations.open_world_hint
-        assert tool.output_schema is not None
+        assert tool.annotations.read_only_hint or tool.annotations.destructive_hint is False
+        assert tool.annotations.open_world_hint is False
 
 
 @pytest.mark.rule("ISO-2", "ISO-5")
@@ -91,7 +90,6 @@ def test_no_tool_takes_an_argument_for_who_asks(assistant: Assistant) -> None:
     for tool in assistant.tools().values():
         assert tool.input_schema["additionalProperties"] is False
         assert not SETTLED & tool.input_schema["properties"].keys()
-        assert all("description" in field for field in tool.input_schema["properties"].values()), tool.name
 
 
 @pytest.mark.rule("ISO-2", "ISO-5")
@@ -125,14 +123,14 @@ def test_what_is_captured_is_recalled_once_a_person_approved_it(
 
         answer = assistant.ask("recall", query="how does the customer want to be contacted?")
         (record,) = answer["records"]
-        assert record["provenance"]["approver"] == people.reviewer.id
-        assert record["provenance"]["author"] == "bot"
-        assert record["scope"]["user_id"] == "cust_1"
+        assert (record["approver"], record["author"]) == (people.reviewer.id, "bot")
+        memory = assistant.read(f"muniment://memories/{record['id']}")["memory"]
+        assert (memory["scope"]["user_id"], memory["capture_id"]) == ("cust_1", receipt["capture_id"])
         why = assistant.ask("explain", memory_id=record["id"], recall_id=answer["recall_id"])
         assert (why["visibility"], why["returned"]) == ("visible", True)
         compiled = assistant.call("compile", query="contact", token_budget=300)
         assert f"m1: muniment://memories/{record['id']}" in said(compiled)
-        assert compiled.structured_content["manifest"]["entries"][0]["citations"][0]["memory_id"] == record["id"]
+        assert compiled.structured_content["citations"] == {"m1": record["id"]}
 
 
 @pytest.mark.rule("REC-14")
@@ -141,13 +139,13 @@ def test_an_assistant_asks_what_holds_at_a_time(
 ) -> None:
     end = http_server.clock.now + timedelta(days=1)
     given = {**PREFERS, "valid_until": end.isoformat()}
-    proposal_id = assistant.ask("propose", **given)["submission"]["proposal_id"]
+    proposal_id = assistant.ask("propose", **given)["proposal_id"]
     memory_id = http_server.local.queue.approve(people.reviewer, proposal_id).memory_id
     (record,) = assistant.ask("recall")["records"]
     assert (record["id"], datetime.fromisoformat(record["valid_until"])) == (memory_id, end)
     assert assistant.ask("recall", valid_at=end.isoformat())["records"] == []
     assert assistant.ask("explain", memory_id=memory_id, valid_at=end.isoformat())["visibility"] == "not_valid"
-    assert assistant.call("compile", valid_at=end.isoformat()).structured_content["blocks"] == []
+    assert assistant.ask("compile", valid_at=end.isoformat())["text"] == ""
 
 
 @pytest.mark.rule("REC-5")
@@ -183,7 +181,9 @@ def test_a_recall_shows_the_provenance_of_what_it_returned_as_a_resource(
     uri = f"muniment://recalls/{answer['recall_id']}"
     shown = assistant.read(uri)
     assert [one["memory_id"] for one in shown["memories"]] == [record["id"] for record in answer["records"]]
-    assert [one["provenance"] for one in shown["memories"]] == [one["provenance"] for one in answer["records"]]
+    first = shown["memories"][0]["provenance"]
+    brief = {name: answer["records"][0][name] for name in ("author", "approver", "promoted_at", "capture_id")}
+    assert {name: first[name] for name in brief} == brief
     assert (shown["returned"], shown["agent_id"]) == (2, people.run().agent_id)
     http_server.local.retract(people.reviewer, gone, reason="wrong")
     less = assistant.read(uri)
@@ -206,11 +206,11 @@ def test_what_is_at_no_address_is_not_found(assistant: Assistant) -> None:
 @pytest.mark.rule("CAN-8", "REV-4")
 def test_a_proposal_waits_for_a_person(assistant: Assistant, http_server: RunningServer, people: People) -> None:
     answer = assistant.call("propose", **PREFERS, evidence_refs=["session:sess_1"], confidence=1)
-    proposal = http_server.local.queue.get(people.reviewer, answer.structured_content["submission"]["proposal_id"])
+    proposal = http_server.local.queue.get(people.reviewer, answer.structured_content["proposal_id"])
     assert (proposal.status, proposal.candidate.entity) == ("pending", "customer:cust_1")
-    assert "waits for a person" in said(answer)
+    assert "Waits for a person: a reviewer approves it" in said(answer)
     assert assistant.ask("recall")["records"] == []
-    (notice,) = assistant.ask("compile")["manifest"]["write_notices"]
+    (notice,) = assistant.ask("compile")["your_proposals"]
     assert notice == {"proposal_id": proposal.proposal_id, "write_class": "preference", "status": "pending"}
 
 
@@ -219,9 +219,8 @@ def test_a_refusal_by_a_gate_is_a_result_and_no_error(connect: Connect) -> None:
     with connect(RUN | {"classification_allowed": ["PII"]}) as assistant:
         answer = assistant.call("propose", **PREFERS | {"classification": "PII"})
     assert not answer.is_error
-    assert answer.structured_content["outcome"] == "refused"
-    refusal = Refusal(**answer.structured_content["refusal"])
-    assert refusal.gate == "consent"
+    refused = answer.structured_content
+    assert (refused["outcome"], refused["gate"], refused["reason"]) == ("refused", "consent", "consent_missing")
     assert said(answer).startswith("Refused by the gate consent")
 
 
@@ -229,7 +228,7 @@ def test_a_refusal_by_a_gate_is_a_result_and_no_error(connect: Connect) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "code", "field"),
     [
-        ("capture", {"kind": "message", "text": "x"}, "invalid_input", "classification"),
+        ("capture", {"kind": "message", "text": "x", "classification": ""}, "invalid_input", "classification"),
         ("capture", {"kind": "message", "classification": "INTERNAL"}, "invalid_input", "text"),
         ("capture", {"kind": "rumour", "text": "x", "classification": "INTERNAL"}, "invalid_input", "kind"),
         ("capture", {"kind": "message", "text": "x", "classification": "SECRET"}, "unknown_classification", "classification"),
@@ -253,6 +252,7 @@ def test_bad_input_is_a_tool_error_with_code_field_and_message(
     error = assistant.error(tool, **arguments)
     assert (error["code"], error["field"]) == (code, field)
     assert not {"Traceback", "pydantic", "site-packages"} & set(str(error).split())
+    assert error["next"]
 
 
 def test_an_unknown_tool_is_reported_as_such(assistant: Assistant) -> None:
@@ -329,7 +329,8 @@ def _post(http_server: RunningServer, key: str | None, **headers: str) -> tuple[
         **{name.replace("_", "-"): one for name, one in headers.items()},
     }
     answer = http_server.ask("POST", "/mcp", body, key=key, headers=result)
-    return answer.status_code, answer.json()
+    found = answer.json()
+    return answer.status_code, found["error"]["data"] if "error" in found else found
 
 
 @pytest.mark.rule("ISO-2")
@@ -349,7 +350,7 @@ def test_only_an_agents_key_comes_in(http_server: RunningServer, people: People)
         assert (status, problem["code"]) == (403, "role_missing")
     status, problem = _post(http_server, http_server.key(people.service))
     assert (status, problem["code"]) == (403, "denied")
-    assert "of kind system" in problem["detail"]
+    assert "of kind system" in problem["message"]
     assert len(http_server.denials(people)) == 3
     assert _post(http_server, http_server.key(people.run()))[0] == 200
 
@@ -386,7 +387,10 @@ def test_web_pages_are_kept_out_and_other_methods_too(http_server: RunningServer
 
 @pytest.mark.rule("ERR-1")
 def test_an_error_of_the_program_shows_nothing_of_itself() -> None:
-    def nobody(_context: Context) -> ToolContext:
+    def nobody(_context: Context) -> RunContext:
+        raise RuntimeError("secret words")
+
+    async def unopened(_context: Context) -> ToolContext:
         raise RuntimeError("secret words")
 
     async def ask(server: Server[Any]) -> str:
@@ -397,7 +401,8 @@ def test_an_error_of_the_program_shows_nothing_of_itself() -> None:
                 await client.read_resource("muniment://memories/pm_1")
             return said(answer)
 
-    assert anyio.run(ask, make_server(nobody)) == "internal: something went wrong here; the log has it"
+    found = anyio.run(ask, make_server(nobody, unopened))
+    assert found.startswith("internal: something went wrong here; the log has it. Next: go on without memory")
 
 
 # ---- the person whom the run acts for ----
@@ -419,6 +424,6 @@ def test_an_assistant_asks_the_person_and_gets_an_address_that_asks_to_sign_in(
     page = http_server.http.get(asked["address"], headers={"Accept": "text/html"}, follow_redirects=False)
     assert page.headers["location"].startswith("/console/signin?")
     shown = assistant.ask("my_memory")
-    assert shown["known"]["records"] == [] and shown["address"] == f"{http_server.url}/console/me"
+    assert shown["records"] == [] and shown["address"] == f"{http_server.url}/console/me"
     http_server.local.queue.approve(people.reviewer, asked["proposal_id"])
-    assert [one["text"] for one in assistant.ask("my_memory")["known"]["records"]] == ["They like window seats."]
+    assert [one["text"] for one in assistant.ask("my_memory")["records"]] == ["They like window seats."]

@@ -51,7 +51,18 @@ NARROWING: dict[str, list[Any]] = {
     "limit": COUNTS,
     "tiers": ["semantic", 5, [5], ["eternal"], [NUL], {"a": 1}],
     "classes": ["preference", 5, [5], ["rumour"], [SURROGATE]],
-    "entities": ["customer:x", 5, [5], ["nocolon"], [NUL], [""], [f"customer:{n}" for n in range(257)]],
+    "entities": [
+        "customer:x",
+        5,
+        [5],
+        ["nocolon"],
+        [NUL],
+        [""],
+        ["customer:a*"],
+        ["customer:*.a"],
+        ["*"],
+        [f"customer:{n}" for n in range(257)],
+    ],
     "hops": [*COUNTS[1:], 1, 3, None],  # one step from nowhere leads nowhere
     "as_of": [*MOMENTS, "{an hour ahead}"],
 }
@@ -177,6 +188,11 @@ CALLS: dict[str, Call] = {
                 [{"query": "q", "passed": True}] * 2,
             ]
         },
+    ),
+    "export": Call(
+        "officer",
+        {"subject": "customer:nobody"},
+        {"subject": [*CEIDS], "user_id": NAMES, "run": [5, "run", [], True], "query": ["goes with a run"]},
     ),
     "erase": Call("officer", {"subject": "customer:nobody"}, {"subject": CEIDS, "user_id": NAMES}),
     "erase_fact": Call(

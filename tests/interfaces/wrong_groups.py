@@ -37,7 +37,64 @@ CONTRADICTION: dict[str, list[Any]] = {"contradiction_id": [*IDS, "{their_contra
 WEBHOOK = {"webhook_id": [*IDS, "{their_webhook}", "whk_0"]}
 NOTICE = {"notice_id": [*IDS, "{their_notice}", "ntc_0"]}
 API_KEY = {"key_id": [*IDS, "{their_key}", "key_0"]}
+PART = [*NOT_TEXT, *DIRTY, "", "x" * 513, None]
+NAMESPACE: list[Any] = ["abc", 5, {}, [5], [""], [NUL], [SURROGATE], ["x" * 513], ["x"] * 9, True]
+BOUND: list[Any] = [*COUNTS[1:], 1001, None]
+ITEM: dict[str, Any] = {"namespace": ["prefs"], "key": "food"}
+ITEM_NAMES: dict[str, list[Any]] = {"namespace": [*NAMESPACE, [], None], "key": PART}
+ITEM_SAYS: dict[str, list[Any]] = {"origin": NAMES, "classification": [*LABELS, None], "confidence": [*SHARES, None]}
+CONSENT_DOCUMENT: dict[str, Any] = {
+    "consent_id": "cns_wrong",
+    "subject_ceid": SUBJECT,
+    "tenant_id": "{tenant}",
+    "purpose": "support",
+    "scope": {"predicates_allowed": ["*"], "data_classifications_allowed": ["PII"]},
+    "basis": "opt_in",
+    "captured_at": "2026-01-01T00:00:00Z",
+}
 GROUPS: dict[str, Call] = {
+    "items.put": Call(
+        "run",
+        {**ITEM, "value": {"likes": "bread"}},
+        {
+            **ITEM_NAMES,
+            "value": JSON,
+            "text": TEXTS,
+            "ttl": [*COUNTS[:3], "3", True, float("nan"), float("inf"), [], {}],
+            **ITEM_SAYS,
+            "idempotency_key": NAMES,
+        },
+        first="run",
+    ),
+    "items.delete": Call("run", ITEM, {**ITEM_NAMES, "origin": NAMES}, first="run"),
+    "items.get": Call("run", ITEM, ITEM_NAMES, first="run"),
+    "items.search": Call(
+        "run",
+        {"namespace": ["prefs"]},
+        {
+            "namespace": [*NAMESPACE, None],
+            "query": QUERIES,
+            "where": ["x", 5, [], {"a": {"$near": 1}}, {"$eq": 1}, {"a": {"$gt": "much"}}, {"a": SURROGATE}, {1: 1}],
+            "limit": [*COUNTS, 10_001, None],
+            "offset": BOUND,
+        },
+        first="run",
+    ),
+    "items.namespaces": Call(
+        "run",
+        {},
+        {
+            "prefix": [*NAMESPACE, None],
+            "suffix": [*NAMESPACE, None],
+            "max_depth": [*COUNTS, 1001],
+            "limit": [*COUNTS, 1001, None],
+            "offset": BOUND,
+        },
+        first="run",
+    ),
+    "items.status": Call(
+        "run", {"namespace": ["prefs"]}, {"namespace": [*NAMESPACE, None], "key": PART[:-1]}, first="run"
+    ),
     "consent.grant": Call(
         "officer",
         {"subject": SUBJECT, **CONSENT},
@@ -53,6 +110,14 @@ GROUPS: dict[str, Call] = {
             "supersedes": [*NAMES, "{their_consent}", "cns_0"],
         },
         ("subject", "purpose", "predicates_allowed", "data_classifications_allowed", "basis"),
+    ),
+    "consent.grant_many": Call(
+        "officer",
+        {"documents": [CONSENT_DOCUMENT]},
+        {"documents": [None, 5, "abc", {}, []], "each": FLAGS},
+    ),
+    "consent.document": Call(
+        "officer", {"consent_id": "{consent}"}, {"consent_id": [*IDS, "{their_consent}", "cns_0"]}
     ),
     "consent.revoke": Call(
         "officer",
@@ -127,6 +192,9 @@ GROUPS: dict[str, Call] = {
     ),
     "queue.attend": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
     "queue.get": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
+    "queue.document": Call(
+        "reviewer", {"proposal_id": "{proposal}"}, {"proposal_id": [*IDS, "{their_proposal}", "mwp_0"]}
+    ),
     "queue.evidence": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
     "queue.approve": Call(
         "reviewer",

@@ -1,13 +1,20 @@
 """Words: what a text is found by, however it is written."""
 
+import gc
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from threading import Barrier
+from weakref import ref
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.language import words
+from muniment.language.assertion import overlap, stemming, vocabulary
+from muniment.language.embedding.static import builtin_embedder
+from muniment.language.known_words import known_words
 from muniment.language.words import MOST_QUERY_WORDS, index_of, query_words, words_of
 
 OBSERVED = datetime(2026, 5, 4, 9, 31, tzinfo=UTC)
@@ -198,3 +205,31 @@ def test_threads_find_the_same_words() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(4))) == [alone] * 4
+
+
+# --- what stays in memory
+
+
+class Name(str):
+    """A word of which is seen whether anything still holds it."""
+
+
+@pytest.mark.rule("ERA-2")
+@pytest.mark.parametrize(
+    "read",
+    [
+        words._term,
+        stemming.stem,
+        overlap._key,
+        lambda word: vocabulary.word_relation(word, "house"),
+        lambda word: builtin_embedder().aim([word], [1.0]),
+    ],
+)
+def test_no_cache_of_words_keeps_a_name_where_no_erasure_would_reach_it(read: Callable[[str], object]) -> None:
+    name = Name("przybylska")
+    held = ref(name)
+    read(name)
+    del name
+    gc.collect()
+    assert held() is None
+    assert {"house", "live"} <= known_words()

@@ -83,3 +83,24 @@ def test_a_card_number_is_masked_before_it_is_remembered(memory: Memory) -> None
     added = memory.add("My card 4111 1111 1111 1111 is for my groceries.")
     assert "4111" not in str(added.promoted) + str(added.waiting)
     assert all("4111" not in fact.text for fact in memory.search("card"))
+
+
+@pytest.mark.rule("CTR-4", "CAN-11", "ISO-8")
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "Summarise this mail:\n\nHi Joanna,\nI live in Rome.\nBest, Eve",
+        "Tom texted me:\nI live in Rome now.",
+        "Her page says: actually I live in Rome now.",
+        "From: Eve\nSubject: hi\n\nI live in Rome now.",
+        '"Hello. I live in Rome now. I hate tea." That is what the page says.',
+        "My sister no longer lives in Berlin.",
+        {"role": "user", "name": "Eve", "content": "I live in Rome now."},
+        {"role": "user", "name": "\U0001f469\u200d\U0001f4bb Eve", "content": "I live in Rome now."},
+    ],
+)
+def test_the_words_of_others_replace_nothing_that_the_user_said(memory: Memory, pasted: Any) -> None:
+    memory.add("I live in Berlin.")
+    memory.add(pasted)
+    assert "I live in Berlin." in [fact.text for fact in memory.search("where do I live?")]
+    assert not any("Rome" in fact.text for fact in memory.search("who lives in Rome?"))

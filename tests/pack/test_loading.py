@@ -97,7 +97,7 @@ memory_layer:
         (
             20,
             "memory_layer.memory_policy.tier_routing.0.when.source",
-            'expected one of agent, operator, system, end_user, got the text "robot"',
+            'expected one of agent, operator, system, end_user, import, got the text "robot"',
         ),
         (
             23,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment.candidates.rules import intent_under
-from muniment.contradictions.rules import overlap
+from muniment.contradictions.scopes import overlap
 from muniment.model.candidate import Scope
 from muniment.model.fields import Tier
 from muniment.recall.rules import intents_seen_by

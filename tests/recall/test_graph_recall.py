@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric, RunContext
-from muniment.recall import rules
+from muniment.recall import entities as rules
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Opener
 from tests.stories import CONSENT, remembered

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.promotion.rules import linked_entity
-from muniment.recall.rules import MOST_REACHED, closeness, entities_in, follow_links
+from muniment.recall.entities import MOST_REACHED, closeness, entities_in, follow_links
 
 CUSTOMER = "customer:c1"
 

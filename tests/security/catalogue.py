@@ -56,6 +56,7 @@ APPEND_ONLY = {
     "archive_files",
     "archived_captures",
     "clock_resets",
+    "tenant_restores",
 }
 # What a login can take away: bodies only where a tombstone stands in their place; work in hand that is done.
 DELETABLE = {
@@ -77,6 +78,8 @@ FUNCTIONS = {
     "drop_tenant_keys": {"privacy"},
     "erase_content": {"privacy"},
     "erase_late": {"writer"},
+    # Called by policies of the owner alone, while a tenant is restored.
+    "is_restoring": set(),
     "renew_subject": {"writer", "privacy"},
     "rewrap_audit_key": {"privacy"},
     "rewrap_subjects": {"privacy"},

@@ -108,6 +108,9 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
     fabric.keys.create(people.admin, principal_id="bot", kind="agent", roles=["agent"], user_id="cust_1", label="shop")
     fabric._portal.call(requested, fabric._fabric, people)
     fabric.queue.attend(people.reviewer, waiting.proposal_id)
+    owner.execute(
+        "INSERT INTO tenant_restores VALUES (%s, 'bak_1', now(), 'ada', sha256('x'), '7'::xid8)", [people.tenant_id]
+    )
     fabric.seal(people.tenant_id)
     fabric.record_golden(people.admin, [GoldenResult(query="workplace", passed=True)])
     fabric.scan_pii(people.tenant_id)

@@ -19,6 +19,7 @@ from tests.pack_activation import put_in_force
 from tests.security.catalogue import Connection
 from tests.security.conftest import backfilled, coexisting, swept
 from tests.stories import CONSENT, promoted, proposed, refused, run_job
+from tests.transfer.moves import backup, restore
 
 PACK = """
 pack_meta: {id: acme.rows, version: "1.0.0", ontology_version: "1.0.0"}
@@ -31,8 +32,22 @@ PEOPLE = People("tenant_rows")
 
 @contextmanager
 def row_history(server: TestServer, database: str, archives: Path) -> Generator[Fabric]:
+    """A fabric whose tenant was restored from the backup of another, with its history made and sealed."""
+    clock, first = FakeClock(), server.clone()
+    folder = archives / "before"
+    folder.mkdir()
+    with written_history(server, first, folder, clock) as source:
+        content, written = backup(source, PEOPLE.tenant_id)
+    server.drop(first)
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, archives=archives) as fabric:
+        restore(fabric, PEOPLE.tenant_id, content, written.signed_by)
+        fabric.seal(PEOPLE.tenant_id)
+        yield fabric
+
+
+@contextmanager
+def written_history(server: TestServer, database: str, archives: Path, clock: FakeClock) -> Generator[Fabric]:
     """The fabric, with its tenant's history made and sealed."""
-    clock = FakeClock()
     with Fabric.open(
         server.url(database), pack=load_pack(PACK), clock=clock, master_keys=MASTER_KEYS, archives=archives
     ) as fabric:

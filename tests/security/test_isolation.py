@@ -146,7 +146,8 @@ def test_inserting_a_row_of_another_tenant_is_refused_in_every_table(
                 tried += "row-level security" in str(error.diag.message_primary)
             else:
                 pytest.fail(f"{task} wrote a row of {tenant} into {table} while acting for another tenant")
-    assert tried >= len(names) - 1, (
+    # Nobody but the owner restores a tenant.
+    assert tried >= len(names) - 2, (
         "each table has a login that may insert; row security must have been what stopped it"
     )
 

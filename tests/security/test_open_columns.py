@@ -44,7 +44,7 @@ archived_captures: user_id holder
 candidates: user_id confined_to prior_confined_to session_id workflow_id corrects holder
 captures: user_id session_id run_id recall_id workflow_id decision_key origin holder
 compiles: run_id
-consents: purpose basis
+consents: purpose basis consent_id root_id supersedes stated_auditor
 erasure_requests: user_id
 erasures: requested_by
 extractions: holder
@@ -54,7 +54,7 @@ memories: user_id session_id workflow_id decision_key origin holder
 memory_scope: user_id session_id workflow_id
 memory_terms: user_id
 one_time_codes: user_id
-proposals: run_id
+proposals: run_id proposal_id edit_of reopens
 recalls: run_id user_id holder request
 retries: holder
 session_ends: session_id user_id
@@ -113,7 +113,7 @@ captures: capture_id kind source vouched
 compiles: blocks compile_id digest format left_out memory_ids recall_id tokenizer
 consent_requests: answer capture_id request_id
 consent_sweeps: root_id
-consents: action consent_id root_id supersedes
+consents: action
 clock_resets: reason
 consolidations: capture_id
 contradictions: contradiction_id existing proposal_id reason
@@ -144,7 +144,7 @@ packs: digest
 pii_scans: found memory_id
 promotion_locks: key
 proposal_contradictions: contradicts proposal_id reason
-proposals: action audits candidate_id class consent_check contradicts edit_of human_reasons proposal_id reopens restores risk targets tier_derived
+proposals: action audits candidate_id class consent_check contradicts human_reasons restores risk targets tier_derived
 qualifications: contradiction_id memory_id outcome
 recalls: candidates degraded embedder recall_id result_ids
 refusals: capture_id gate language reason rejection
@@ -154,6 +154,7 @@ reruns: capture_id reason
 retractions: memory_id reason superseded_by
 retries: capture_id error late
 schema_migrations: digest name
+tenant_restores: backup_id
 tombstones: memory_id
 verdicts: action by_kind cause memory_id proposal_id tier verdict_id
 waiting_proposals: proposal_id
@@ -162,7 +163,7 @@ webhooks: last_error lease types webhook_id
 }
 # Columns that are called alike everywhere.
 ALIKE = {
-    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by answered_by ended_by reset_by adopted_by agent_id principal principal_id assignee claimed_by person""",
+    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by answered_by ended_by reset_by restored_by adopted_by agent_id principal principal_id assignee claimed_by person""",
     DECLARED: """classification label labels clearance pack pack_id version ontology_version from_versions document extractor""",
 }
 

@@ -22,6 +22,7 @@ NOT_CONTENT = {
     ("chain_batches", "rows"): "keyed digests over rows as they rest",
     ("consent_requests", "mark"): "a hash under the subject's key, which an erasure destroys",
     ("one_time_codes", "digest"): "a keyed hash of a random secret",
+    ("tenant_restores", "digest"): "over a sealed file",
     ("name_searches", "mark"): "a keyed hash of what was searched for, which outlives the erasure as its record",
 }
 

@@ -36,6 +36,16 @@ CONSENT: dict[str, Any] = {
     "data_classifications_allowed": ["PII"],
     "basis": "opt_in",
 }
+ITEM = {"id": "m1", "text": "It rains.", "user_id": "cust_1"}
+
+
+def document(officer: Any) -> dict[str, Any]:
+    """A consent that was recorded elsewhere."""
+    scope = {name: CONSENT[name] for name in ("predicates_allowed", "data_classifications_allowed")}
+    same = {"tenant_id": officer.tenant_id, "captured_at": "2026-01-01T00:00:00Z", "scope": scope}
+    return {"consent_id": "cns_roles", "subject_ceid": CEID, "purpose": "support", "basis": "opt_in", **same}
+
+
 PACK = 'pack_meta: {id: roles_by_verb, version: "1.0.0"}'
 STAFF = {WRITER, REVIEWER, OFFICER, AUDITOR, ADMIN}
 
@@ -62,6 +72,12 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "correct": ({WRITER}, lambda f, a: f.correct(a, entity=CEID, predicate="p", value="v", classification="PUBLIC")),
     "recall": ({AGENT}, lambda f, a: f.recall(a)),
     "compile": ({AGENT}, lambda f, a: f.compile(a)),
+    "items.put": ({AGENT, WRITER}, lambda f, a: f.items.put(a, ("a",), "k", {"x": 1})),
+    "items.delete": ({AGENT, WRITER}, lambda f, a: f.items.delete(a, ("a",), "none")),
+    "items.get": ({AGENT}, lambda f, a: f.items.get(a, ("a",), "k")),
+    "items.search": ({AGENT}, lambda f, a: f.items.search(a, ("a",))),
+    "items.namespaces": ({AGENT}, lambda f, a: f.items.namespaces(a)),
+    "items.status": ({AGENT}, lambda f, a: f.items.status(a, ("a",))),
     "explain": ({AGENT, REVIEWER, AUDITOR}, lambda f, a: f.explain(a, memory_id="pm_none")),
     "get": ({AGENT, REVIEWER, AUDITOR}, lambda f, a: f.get(a, "pm_none")),
     "replay": ({AUDITOR}, lambda f, a: f.replay(a, "rcl_none")),
@@ -174,6 +190,16 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "erasure_requests.list": ({OFFICER, AUDITOR}, lambda f, a: f.erasure_requests.list(a)),
     "erasure_requests.release": ({OFFICER}, lambda f, a: f.erasure_requests.release(a, "erq_none")),
     "erasure_requests.refuse": ({OFFICER}, lambda f, a: f.erasure_requests.refuse(a, "erq_none")),
+    "consent.grant_many": ({OFFICER}, lambda f, a: f.consent.grant_many(a, [document(a)])),
+    "consent.document": ({OFFICER, AUDITOR}, lambda f, a: f.consent.document(a, "cns_none")),
+    "queue.document": ({REVIEWER, AUDITOR}, lambda f, a: f.queue.document(a, "mwp_none")),
+    "imports.preview": ({ADMIN}, lambda f, a: f.imports.preview(a, "mem0", [ITEM])),
+    "imports.run": ({ADMIN}, lambda f, a: f.imports.run(a, "mem0", [ITEM])),
+    "imports.outcomes": ({ADMIN}, lambda f, a: f.imports.outcomes(a, ["cap_none"])),
+    "imports.get": ({ADMIN}, lambda f, a: f.imports.get(a, "imp_none")),
+    "imports.approve": ({REVIEWER}, lambda f, a: f.imports.approve(a, "imp_none")),
+    "export": ({OFFICER}, lambda f, a: f.export(a, subject=CEID)),
+    "export.answer": ({AUDITOR}, lambda f, a: f.export(a, run=People(a.tenant_id).run())),
     "codes.create": ({ADMIN}, lambda f, a: f.codes.create(a, "cust_1", "confirm", "mwp_none")),
 }
 # Not served: keys are made on the database itself.
@@ -183,7 +209,8 @@ LIBRARY_ONLY: dict[str, tuple[set[str], Call]] = {
     "keys.get": ({ADMIN}, lambda f, a: f.keys.get(a, "key_none")),
     "keys.revoke": ({ADMIN}, lambda f, a: f.keys.revoke(a, "key_none")),
 }
-RUNS_ONLY = {"recall", "compile", "sessions.end"}
+ITEMS = ("put", "delete", "get", "search", "namespaces", "status")
+RUNS_ONLY = {"recall", "compile", "sessions.end", *(f"items.{name}" for name in ITEMS)}
 # For operators alone, whatever roles somebody else holds.
 PERSONS_ALONE = {
     "correct",
@@ -196,6 +223,13 @@ PERSONS_ALONE = {
     "undo",
     "consent.grant",
     "consent.revoke",
+    "consent.grant_many",
+    "imports.preview",
+    "imports.run",
+    "imports.outcomes",
+    "imports.get",
+    "imports.approve",
+    "export",
     "erase",
     "erase_fact",
     "preview_erasure",
@@ -262,7 +296,7 @@ def is_let(call: Call, fabric: Any, who: Any) -> bool:
 
 def test_the_tables_name_every_verb_and_whom_it_is_for() -> None:
     declared = verbs()
-    assert {*TABLE, *LIBRARY_ONLY, *PASSES, *OF_NOBODY} - {"propose.correction"} == set(declared)
+    assert {*TABLE, *LIBRARY_ONLY, *PASSES, *OF_NOBODY} - {"propose.correction", "export.answer"} == set(declared)
     assert {name for name, one in declared.items() if one.right in PERSONS_ONLY} == PERSONS_ALONE | PASSES
     assert {name for name, one in declared.items() if one.caller == "tenant"} == PASSES
     assert {name for name, one in declared.items() if one.caller == "run"} == RUNS_ONLY

@@ -8,8 +8,8 @@ from muniment.model.decision import Decision, passing, refusing
 Right = Literal[
     "capture", "propose", "recall", "end_session", "correct", "read_queue", "read_captures", "rerun", "review",
     "retract", "consent", "read_consent", "erase", "read_erasures", "work", "read_work", "read_memory", "audit",
-    "packs", "read_packs", "backtest", "metrics", "golden", "webhooks", "notices", "keys", "me", "me_by_code",
-    "codes",
+    "packs", "read_packs", "backtest", "metrics", "golden", "webhooks", "keys", "me", "me_by_code", "codes", "import",
+    "export_subject", "export_answer", "notices",
 ]  # fmt: skip
 
 ALLOWED: dict[Right, frozenset[Role]] = {
@@ -42,10 +42,16 @@ ALLOWED: dict[Right, frozenset[Role]] = {
     "me": frozenset({"subject"}),
     "me_by_code": frozenset({"agent"}),
     "codes": frozenset({"admin"}),
+    "import": frozenset({"admin"}),
+    "export_subject": frozenset({"privacy_officer"}),
+    "export_answer": frozenset({"auditor"}),
 }
 # No role makes an agent or a service a person.
 PERSONS_ONLY: frozenset[Right] = frozenset(
-    {"correct", "rerun", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "notices", "keys"}
+    {
+        *("correct", "rerun", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "keys", "import"),
+        *("notices", "export_subject", "export_answer"),
+    }
 )
 # What is about the caller alone: the end user whom it is about, in person.
 OWN: frozenset[Right] = frozenset({"me"})

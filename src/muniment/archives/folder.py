@@ -101,7 +101,7 @@ class Archives:
             if not one.is_dir():
                 one.mkdir(mode=0o700, parents=True, exist_ok=True)
                 sync_folder(one.parent)
-        return Draft(self._path(heading.tenant_id, heading.archive_id, revision), heading)
+        return Draft(self.path(heading.tenant_id, heading.archive_id, revision), heading)
 
     def read(self, tenant_id: str, archive_id: str, revision: int, digest: bytes) -> Unpacked:
         """Read a file whose digest was recorded; raises `ArchiveBroken` if it was changed or is missing."""
@@ -142,7 +142,7 @@ class Archives:
 
     def has(self, tenant_id: str, archive_id: str, revision: int) -> bool:
         """Whether the file is there."""
-        return self.kept and self._path(tenant_id, archive_id, revision).is_file()
+        return self.kept and self.path(tenant_id, archive_id, revision).is_file()
 
     def remove(self, files: list[File]) -> None:
         """Delete those files."""
@@ -157,12 +157,13 @@ class Archives:
             raise ArchiveBroken("there are archives, but no folder for them: set MUNIMENT_ARCHIVES")
         return self._folder / safe_name(tenant_id)
 
-    def _path(self, tenant_id: str, archive_id: str, revision: int) -> Path:
+    def path(self, tenant_id: str, archive_id: str, revision: int) -> Path:
+        """The path of a file, whether it is there or not."""
         return self.place(tenant_id) / f"{archive_id}.{revision}.zst"
 
     def _bytes(self, tenant_id: str, archive_id: str, revision: int) -> bytes:
         try:
-            return self._path(tenant_id, archive_id, revision).read_bytes()
+            return self.path(tenant_id, archive_id, revision).read_bytes()
         except FileNotFoundError:
             raise ArchiveBroken(f"the file of archive {archive_id} is missing") from None
         except OSError as error:

@@ -1,7 +1,7 @@
 """The trail: from a promoted memory back to everything it rests on, and forward to the recalls that used it."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic_core import to_json
@@ -96,6 +96,12 @@ def _named(item: dict[str, Any], *fields: str) -> set[str]:
     return {item[name] for name in fields if item.get(name) is not None}
 
 
+async def number_at(tx: Transaction, at: datetime, *, before: bool = False) -> int:
+    """The sequence number of the last transaction by a moment, or strictly before it; 0 if there is none."""
+    row = await tx.row("recall.moment", at=at - timedelta(microseconds=1) if before else at)
+    return row["seq"] or 0 if row is not None else 0
+
+
 async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:
     """The tenant's log after a sequence number."""
     return await _decoded(await tx.rows("audit.events", after=after, count=limit))
@@ -114,8 +120,7 @@ async def events_found(
         made, start = made_at(about), 0
         if made is not None:
             # Nothing names an id before it was made.
-            row = await tx.row("recall.moment", at=made - timedelta(milliseconds=1))
-            start = row["seq"] or 0 if row is not None else 0
+            start = await number_at(tx, made - timedelta(milliseconds=1))
         place = {"after": 0, "before": before} if latest else {"after": after, "before": LATEST}
         wanted |= {"about": to_json(about), "made": start, "latest": latest, **place}
         found = await _decoded(await tx.rows("audit.events_about", **wanted))

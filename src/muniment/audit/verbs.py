@@ -15,11 +15,12 @@ from muniment.consent import store as ledger
 from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
 from muniment.database.row_lists import RowKey
+from muniment.database.storage import Transaction
 from muniment.errors import NotFound, SealBroken
 from muniment.model.chain import Head, Sealed, Verification
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event, EventType
-from muniment.model.fields import Name
+from muniment.model.fields import Instant, Name
 from muniment.model.inputs import PageSize, VerbInput, Whole
 from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
@@ -110,6 +111,8 @@ class Events(VerbInput):
     latest: Annotated[bool, Strict()] = Field(
         False, description="the last first; `after` is the number that they come before"
     )
+    since: Instant | None = Field(None, description="only events from this moment on")
+    until: Instant | None = Field(None, description="only events from before this moment")
 
 
 @verb("events", right="audit", http="GET /events", page_key="seq", page_limit=100, custom_route=True)
@@ -118,15 +121,29 @@ async def events(context: FabricContext, auditor: Principal, request: Events) ->
 
     Of an event with several `items` those about the id are listed.
     With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
-    transaction.
+    transaction. `since` and `until` narrow them to a range of time.
     """
     async with context.transaction(auditor.tenant_id, "auditor") as tx:
+        after = await _page_begin(tx, request)
         if request.types is None and request.about is None and not request.latest:
-            return await trail.events_after(tx, request.after, request.limit)
-        types = sorted(request.types) if request.types is not None else None
-        return await trail.events_found(
-            tx, request.after, request.limit, types=types, about=request.about, latest=request.latest
-        )
+            found = await trail.events_after(tx, after, request.limit)
+        else:
+            types = sorted(request.types) if request.types is not None else None
+            found = await trail.events_found(
+                tx, after, request.limit, types=types, about=request.about, latest=request.latest
+            )
+    begin, end = request.since, request.until
+    return [one for one in found if (begin is None or one.at >= begin) and (end is None or one.at < end)]
+
+
+async def _page_begin(tx: Transaction, request: Events) -> int:
+    """The number that the page comes after, or before with `latest`: the caller's, or that of an end of the range."""
+    if request.latest and request.until is not None:
+        first_after = await trail.number_at(tx, request.until) + 1
+        return min(request.after or first_after, first_after)
+    if not request.latest and request.since is not None:
+        return max(request.after, await trail.number_at(tx, request.since, before=True))
+    return request.after
 
 
 class MemoryId(VerbInput):

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from muniment.model.candidate import Candidate
-from muniment.model.speakers import USER
+from muniment.model.speakers import IMPORT, USER
 from muniment.pack import Pack
 from muniment.pack.memory_layer import SOURCE_PARTS
 
 # ---- sources: which are proven, and whose verdicts count together ----
 
 # The class of source in a candidate's `claimed_by`, after the author; the last one, whatever the author is called.
-_SOURCE_CLASS = re.compile(r".*(?<= )(operator|system|agent|end_user|tool:.+)$")
+_SOURCE_CLASS = re.compile(r".*(?<= )(operator|system|agent|end_user|tool:.+|import:.+)$")
 
 
 def is_proven(candidate: Candidate, vouched: str | None, pack: Pack) -> bool:
@@ -25,8 +25,10 @@ def is_proven(candidate: Candidate, vouched: str | None, pack: Pack) -> bool:
     """
     if vouched == USER and candidate.scope.user_id is None:
         vouched = None
+    # What another system said is not the word of who imports it (IMP-2).
+    own_word = candidate.author if not (vouched or "").startswith(IMPORT) else None
     return any(
-        (source.vouched == vouched if source.vouched is not None else source.credential == candidate.author)
+        (source.vouched == vouched if source.vouched is not None else source.credential == own_word)
         and candidate.extractor in source.extractors
         and candidate.write_class in source.classes
         for source in pack.memory_layer.proven_sources

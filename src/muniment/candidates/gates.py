@@ -20,6 +20,7 @@ from muniment.consent import rules as consents_policy
 from muniment.contradictions.rules import Comparison, may_be_about_one, normal
 from muniment.language.assertion import relate
 from muniment.language.instructions import suspicion
+from muniment.language.readers import PairScores
 from muniment.language.redaction import redactor_of
 from muniment.language.redaction.tags import TaggedTexts
 from muniment.model.candidate import Candidate, GateName, Passed
@@ -33,11 +34,12 @@ _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
 
 
 class Rejected(NamedTuple):
-    """A rejected candidate that a new one may repeat, and how similar their texts are."""
+    """A rejected candidate that a new one may repeat, how similar their texts are, and what the trained judge says."""
 
     proposal_id: str
     candidate: Candidate
     similarity: float
+    scores: PairScores | None = None
 
 
 class Circumstances(NamedTuple):
@@ -293,8 +295,9 @@ def _addressing(text: str) -> tuple[str, ...]:
 def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
     """Yield every text of a candidate."""
     yield candidate.text
-    if candidate.speaker is not None:
-        yield candidate.speaker
+    for name in (candidate.speaker, candidate.claimed_author):
+        if name is not None:
+            yield name
     if candidate.value is not None:
         yield from strings(candidate.value)
     yield from candidate.evidence_refs
@@ -323,7 +326,7 @@ def rejection(candidate: Candidate, known: Circumstances) -> GateResult:
     """Refuse what a person rejected, in the same or in other words, for the pack's time (REV-6)."""
     for one in known.rejections:
         assert known.by is not None, "rejections come with a comparison"
-        if repeats_rejected(candidate, one.candidate, one.similarity, known.by):
+        if repeats_rejected(candidate, one, known.by):
             return candidate, refusing("rejected_before", one.proposal_id)
     return candidate, passing("not_rejected_before")
 
@@ -376,11 +379,13 @@ def fingerprint(candidate: Candidate) -> bytes:
     return b"\0".join(((candidate.entity or "").encode(), (candidate.predicate or "").encode(), normal(content)))
 
 
-def repeats_rejected(candidate: Candidate, rejected: Candidate, similarity: float, by: Comparison) -> bool:
+def repeats_rejected(candidate: Candidate, before: Rejected, by: Comparison) -> bool:
     """Whether a candidate repeats what was rejected for the same user or for all, in the same or in other words.
 
-    A rejection for one user does not count for another: the refusal would tell a proposer what was proposed for them.
+    Other words say the same by the rules, or where the trained judge is sure. A rejection for one user does not count
+    for another: the refusal would tell a proposer what was proposed for them.
     """
+    rejected = before.candidate
     if rejected.scope.user_id not in (None, candidate.scope.user_id):
         return False
     if fingerprint(candidate) == fingerprint(rejected):
@@ -393,4 +398,9 @@ def repeats_rejected(candidate: Candidate, rejected: Candidate, similarity: floa
         rejected.write_class,
     ):
         return False
-    return relate(candidate.text, rejected.text, similarity, by.thresholds, by.judge).verdict == "same"
+    if relate(candidate.text, rejected.text, before.similarity, by.thresholds, by.judge).verdict == "same":
+        return True
+    least, scores = by.judge_thresholds, before.scores
+    if least is None or scores is None or scores.contradicts >= least.contradicts - least.margin:
+        return False
+    return scores.same >= least.same + least.margin

@@ -1,5 +1,12 @@
 """Proposing a typed fact: captured, through the gates and into the queue, in one transaction (CAN-8)."""
 
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Intake
 from muniment.candidates.rules import draft_facts, fact_holders
@@ -8,30 +15,82 @@ from muniment.capture.rules import vouched_for
 from muniment.capture.store import Receipt
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
-from muniment.errors import NotFound
+from muniment.errors import Conflict, NotFound
 from muniment.model.candidate import Refusal
 from muniment.model.capture import Capture, CaptureInput, Content, holder_of
 from muniment.model.context import Principal
+from muniment.model.fields import build
 from muniment.model.ids import make_ids
-from muniment.model.proposal import Submission
+from muniment.model.proposal import MOST_TARGETS, ProposalDocument, Submission
 from muniment.pack import Pack
 from muniment.review import store as review
 
 
-async def submit(context: FabricContext, author: Principal, pack: Pack, item: CaptureInput) -> Submission | Refusal:
-    """Capture a fact and propose it; returns the refusal if a gate refuses it.
+def is_document(fields: Mapping[str, Any]) -> bool:
+    """Whether these are the fields of a proposal document, and not of a fact (REV-10)."""
+    return "candidate" in fields
 
+
+def read_document(fields: Mapping[str, Any], pack: Pack) -> tuple[ProposalDocument, dict[str, Any]]:
+    """Check a proposal document; returns it, and the fact that it proposes, about its entity.
+
+    What it says about tier, consent, contradiction and eligibility is checked in form and believed in nothing: each is
+    computed anew. Raises `InvalidInput`.
+    """
+    document = build(ProposalDocument, fields)
+    fact = document.candidate
+    return document, {
+        "write_class": document.write_class,
+        "entity": fact.entity_ceid,
+        "subject": fact.entity_ceid,
+        "predicate": fact.predicate,
+        "value": fact.value,
+        "evidence_refs": fact.evidence_refs,
+        "confidence": fact.confidence,
+        "classification": pack.default_label,
+    }
+
+
+async def submit(
+    context: FabricContext,
+    author: Principal,
+    pack: Pack,
+    item: CaptureInput,
+    proposal_id: str | None = None,
+    *,
+    retracts: Sequence[str] = (),
+) -> Submission | Refusal:
+    """Capture a fact and propose it, under an id of its own if one is given; returns the refusal if a gate refuses it.
+
+    With `retracts` it is no fact but a request that one of those memories is retracted: a person decides. The same fact
+    of the same author under the same id is proposed once. Raises `Conflict` for an id that is taken.
     It takes four round trips: begin, all reads, the tenant's clock, all writes with the commit; a fifth with an
     idempotency key.
     """
     prepared = captures.Prepared(pack, context.now())
     prepared.add([item])
-    (item,) = prepared.items
     await context.open_tenant(author.tenant_id)
+    with _taken_id(proposal_id):
+        return await _submit(context, author, prepared, proposal_id, tuple(retracts[:MOST_TARGETS]))
+
+
+async def _submit(
+    context: FabricContext,
+    author: Principal,
+    prepared: captures.Prepared,
+    proposal_id: str | None,
+    retracts: tuple[str, ...],
+) -> Submission | Refusal:
+    pack, (item,) = prepared.pack, prepared.items
     async with context.transaction(author.tenant_id, "writer", under=pack) as tx:
+        if proposal_id is not None and (before := await _proposed_as(context, tx, author, item, proposal_id)):
+            return before
         ids = make_ids("cap", 1, tx.now)
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
+        if retracts:
+            asked = draft.candidate.model_copy(update={"flags": (*draft.candidate.flags, "agent_asked")})
+            draft = replace(draft, candidate=asked, action="retract", targets=retracts)
         intake = await Intake.of(context, tx, pack, [draft])
         # The holders of the fact and of the capture differ where the capture names only a user.
         fact = draft.candidate
@@ -44,12 +103,45 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
         if receipt.repeated:
             return await _submitted_before(context, tx, receipt.capture_id)
         candidates.mark_done(tx, ids)
-        proposals, refusals = await decision.with_capture(as_captured(item, author, receipt, pack)).enqueue(tx)
+        decision = decision.with_capture(as_captured(item, author, receipt, pack))
+        entries = decision.entries(tx)
+        if proposal_id is not None:
+            entries = [replace(one, proposal_id=proposal_id) for one in entries]
+        proposals, refusals = await decision.enqueue_entries(tx, entries)
         if refusals:
             return refusals[0]
         return Submission(
             proposal_id=proposals[0], capture_id=ids[0], write_class=draft.candidate.write_class, status="pending"
         )
+
+
+_TAKEN = "is the id of another proposal"
+
+
+@contextmanager
+def _taken_id(proposal_id: str | None) -> Generator[None]:
+    """Raise `Conflict` where the id of a proposal was taken by another transaction meanwhile."""
+    try:
+        yield
+    except psycopg.errors.UniqueViolation as error:
+        if proposal_id is None or error.diag.constraint_name != "proposals_pkey":
+            raise
+        raise Conflict(_TAKEN, field="proposal_id") from error
+
+
+async def _proposed_as(
+    context: FabricContext, tx: Transaction, author: Principal, item: CaptureInput, proposal_id: str
+) -> Submission | None:
+    """Return what this author proposed under that id before, with the same fact; None if nobody did."""
+    try:
+        proposal = (await review.load(tx, context.vault, proposal_id)).proposal
+    except NotFound:
+        return None
+    capture = await captures.read_one(tx, context.vault, proposal.candidate.capture_id)
+    same = capture is not None and capture.content is not None and capture.content.fact == item.fact
+    if not same or proposal.candidate.author != author.id:
+        raise Conflict(_TAKEN, field="proposal_id")
+    return Submission.of(proposal)
 
 
 async def submitted_under(
@@ -84,6 +176,6 @@ def as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: P
         pack=pack.ref,
         ontology_version=pack.meta.ontology_version,
         vouched=vouched_for(author, item),
-        content=Content(text=item.text, fact=item.fact, evidence_refs=item.evidence_refs),
+        content=Content(text=item.text, fact=item.fact, evidence_refs=item.evidence_refs, claims=item.claims),
         **item.model_dump(include=set(captures.COLUMNS) - {"observed_at"}),
     )

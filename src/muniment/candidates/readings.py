@@ -17,6 +17,7 @@ _ROUNDS = 4
 # Texts of a value that are read; more is a payload, which the rules search.
 _MOST_TEXTS = 64
 _FEWEST_CHARACTERS = 3
+_FEWEST_WORDS = 3
 
 
 class GuardReading(NamedTuple):
@@ -39,13 +40,24 @@ def _texts(candidate: Candidate) -> Iterator[str]:
     yield from (text for text in strings(candidate.value) if len(text) >= _FEWEST_CHARACTERS)
 
 
+def name_of_speaker(candidate: Candidate) -> tuple[str, ...]:
+    """Return the name under which somebody spoke, where a message gives one: it may say something itself (CAN-13)."""
+    speaker = candidate.speaker
+    return () if speaker is None or speaker == candidate.scope.user_id else (speaker,)
+
+
+def _tagged_texts(candidate: Candidate) -> list[str]:
+    """Return the texts that the tagger reads; of names only those that are rather a sentence."""
+    return [*texts_of(candidate), *(name for name in name_of_speaker(candidate) if len(name.split()) >= _FEWEST_WORDS)]
+
+
 async def read_tags(readers: Readers, candidates: Iterable[Candidate], pack: Pack) -> TaggedTexts:
     """Tag the texts of candidates, and what redaction leaves of them until it changes nothing more (RED-3)."""
     redactor, file = redactor_of(pack), readers.file(TAGGER)
     tagged = TaggedTexts(file, {}, pack.policy_layer.guardrails.tagger)
     left = [one for one in candidates if one.write_class != "evidence_link"]
     for _ in range(_ROUNDS):
-        texts = [text for one in left for text in texts_of(one) if text not in tagged.by_text]
+        texts = [text for one in left for text in _tagged_texts(one) if text not in tagged.by_text]
         if not texts:
             break
         unread = list(dict.fromkeys(texts))

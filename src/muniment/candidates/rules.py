@@ -11,18 +11,19 @@ from pydantic_core import to_json
 from muniment.candidates.extractors import Extracted
 from muniment.candidates.extractors.messages import OWN_WORDS
 from muniment.candidates.utterance import flags_of, said_confidence, utterance_of
-from muniment.capture.rules import class_of_source, subject_of
+from muniment.capture.rules import class_of_source, source_of, subject_of
 from muniment.language.messages.speakers import only_own_words
 from muniment.language.name_search import strings
 from muniment.language.validity import Validity, read_validity
 from muniment.model.candidate import Candidate, GateName, Scope, StoredFact
-from muniment.model.capture import Capture, TypedFact, holder_of
+from muniment.model.capture import Capture, Content, TypedFact, holder_of
 from muniment.model.decision import Decision
 from muniment.model.fields import EVIDENCE_LIMIT, CaptureKind, Source, Tier, WriteClass
 from muniment.model.ids import is_ceid
+from muniment.model.item import ITEM_NAMESPACE, ITEM_PREDICATE
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import ProposalAction
-from muniment.model.speakers import TOOL, USER
+from muniment.model.speakers import IMPORT, TOOL, USER
 from muniment.pack import Pack
 from muniment.pack.memory_layer import FlagRule
 from muniment.pack.patterns import compiled
@@ -37,14 +38,19 @@ def trust_of_source(source: Source, vouched: str | None, pack: Pack) -> float:
     found = class_of_source(source, vouched)
     if found.startswith(TOOL):
         return scores.tools.get(found.removeprefix(TOOL), scores.sources.tool)
+    if found.startswith(IMPORT):
+        imports = pack.memory_layer.imports
+        return imports.systems.get(found.removeprefix(IMPORT), imports.trust)
     return getattr(scores.sources, found)
 
 
 # ---- confidence: what a source claims, and how much of it counts ----
 
 
-def statement_confidence(source: Source, pack: Pack) -> float:
-    """Return the raw confidence of a plain statement, by who made it (CAN-1)."""
+def statement_confidence(source: Source, pack: Pack, vouched: str | None = None) -> float:
+    """Return the raw confidence of a plain statement, by who made it (CAN-1); of an import as the pack says (IMP-2)."""
+    if (vouched or "").startswith(IMPORT):
+        return pack.memory_layer.imports.confidence
     # The word of an end user starts from no more than an agent's.
     who = "agent" if source == "end_user" else source
     return getattr(pack.memory_layer.promotion_thresholds.statement_confidence, who)
@@ -133,7 +139,7 @@ def tier_for(candidate: Candidate, kind: CaptureKind, pack: Pack) -> Tier:
     """
     for rule in pack.memory_layer.memory_policy.tier_routing:
         when = rule.when
-        if when.source is not None and when.source != candidate.source:
+        if when.source is not None and when.source != source_of(candidate):
             continue
         if when.kind is not None and when.kind != kind:
             continue
@@ -159,7 +165,9 @@ def intent_under(intent: str | None, pattern: str) -> bool:
 def priority_for(candidate: Candidate, pack: Pack) -> float:
     """Return the priority by source, a little more for each piece of evidence, at most 1 (REV-2)."""
     weights = pack.memory_layer.memory_policy.priority
-    base: float = getattr(weights, "agent" if candidate.source == "end_user" else candidate.source)
+    source = source_of(candidate)
+    own: float = getattr(weights, "agent" if source in ("end_user", "import") else source)
+    base = pack.memory_layer.imports.priority if source == "import" else own
     evidence = min(weights.per_evidence * len(candidate.evidence_refs), weights.evidence_max)
     return round(min(base + evidence, 1.0), 6)
 
@@ -193,6 +201,7 @@ def _lifetime(write_class: WriteClass, tier: Tier, pack: Pack) -> timedelta | No
 
 STATEMENT = "statement@1"
 DIRECT = "direct@1"
+ITEM = "item@1"
 
 # Predicates made of a person's own words keep these first words: they say nothing by themselves.
 _HEADS = frozenset({"likes", "prefers", "favourite", "allergic", "wants", "name", "decided", "effect"})
@@ -334,9 +343,10 @@ def _stated_fact(capture: Capture, pack: Pack) -> Found | None:
     if content.fact is not None:
         # What a person proposes in place of a memory about them (SUB-3).
         replaces = content.fact.corrects is not None and content.fact.write_class != "correction"
-        return DIRECT, Extracted(content.fact, user_correction=replaces)
+        name = ITEM if is_item(content.fact) else DIRECT
+        return name, Extracted(content.fact, user_correction=replaces)
     if capture.kind in pack.memory_layer.statements_from and content.text is not None:
-        raw = statement_confidence(capture.source, pack)
+        raw = statement_confidence(capture.source, pack, capture.vouched)
         return STATEMENT, Extracted(TypedFact(write_class="statement", text=content.text, confidence=raw))
     return None
 
@@ -349,6 +359,7 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
     fact, content = read.fact, capture.content
     assert content is not None
     vouched = vouched_for_extractor(capture, extractor)
+    of_author = statement_confidence(capture.source, pack, vouched)
     return Candidate(
         **{name: getattr(capture, name) for name in _OF_CAPTURE},
         **_validity(capture, fact)._asdict(),
@@ -357,7 +368,8 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
         text=fact.text or fact_text(fact),
         evidence_refs=tuple(dict.fromkeys((*content.evidence_refs, *read.evidence_refs)))[:EVIDENCE_LIMIT],
         **utterance_of(read),
-        raw_confidence=(raw := said_confidence(read, statement_confidence(capture.source, pack), vouched, pack)),
+        **_claimed(content),
+        raw_confidence=(raw := said_confidence(read, of_author, vouched, pack)),
         confidence=uncalibrated_confidence(raw, pack),
         classification=_higher_label(capture.classification, read.classification, pack),
         subject=subject_of(capture.subject, capture.user_id, pack),
@@ -369,11 +381,26 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
     )
 
 
+def _claimed(content: Content) -> dict[str, Any]:
+    """Return who wrote an imported fact and when, as the other system says."""
+    claims = content.claims
+    return {} if claims is None else {"claimed_author": claims.claimed_author, "claimed_at": claims.claimed_at}
+
+
 def _validity(capture: Capture, fact: TypedFact) -> Validity:
-    """Return when a fact holds in the world: as the caller says, otherwise as its own sentence says (REC-14)."""
-    if capture.valid_from is not None or capture.valid_until is not None or fact.text is None:
+    """Return when a fact holds in the world: as the caller says, otherwise as its own sentence says (REC-14).
+
+    The text of an item is whatever a program keeps, not a sentence about when the item holds.
+    """
+    given = capture.valid_from is not None or capture.valid_until is not None
+    if given or fact.text is None or is_item(fact):
         return Validity(capture.valid_from, capture.valid_until)
     return read_validity(fact.text, capture.observed_at)
+
+
+def is_item(fact: TypedFact) -> bool:
+    """Whether a fact is an item of a program's store, kept under digests of its names (ADP-3)."""
+    return fact.predicate == ITEM_PREDICATE and (fact.entity or "").startswith(f"{ITEM_NAMESPACE}:")
 
 
 def vouched_for_extractor(capture: Capture, extractor: str) -> str | None:

@@ -9,7 +9,7 @@ nobody that the capture names.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from muniment.candidates.readings import texts_of
+from muniment.candidates.readings import name_of_speaker, texts_of
 from muniment.capture.rules import user_subject
 from muniment.language.readers.tagger import OTHER, Tag
 from muniment.language.redaction.tags import TaggedTexts
@@ -21,6 +21,7 @@ from muniment.language.special import (
     describe,
     find_special,
     names_relation,
+    with_sharers,
 )
 from muniment.model.candidate import Candidate
 from muniment.model.fields import CaptureKind
@@ -39,7 +40,7 @@ _PERSONS = frozenset(
 )
 _POSSESSIVES = frozenset(("my", "our", "the", "mein", "meine", "meiner", "unser", "unsere", "der", "die"))
 _FEWEST_LETTERS = 3
-# Parts of ids that are no names.
+# Parts of ids that are not names.
 _PREFIXES = frozenset(
     ("cus", "cust", "customer", "usr", "user", "client", "acc", "account", "person", "patient", "member", "emp")
 )
@@ -77,7 +78,7 @@ class _Words(NamedTuple):
     # Whether the fact is on a key of its subject, or of another person.
     typed: bool
     about_another: bool
-    # Whether the message names somebody else than its user as the one who speaks: "I" is that person.
+    # Whether the message names somebody other than its user as the speaker: "I" is that person.
     by_another: bool = False
 
     @classmethod
@@ -172,7 +173,7 @@ def read_special(
             whom.extend(one.whom for one in said)
             named.extend(one.by for one in said if one.by is not None and one.whom == "other")
 
-    for text in texts_of(candidate):
+    for text in (*texts_of(candidate), *name_of_speaker(candidate)):
         found = find_special(text)
         for one in found:
             # A field of a form says nothing of a person, unless the capture does.
@@ -197,7 +198,7 @@ def _tagged(text: str, tag: Tag, words: _Words, found: Iterable[SpecialFinding],
         if one.persons and one.start < tag.end and tag.start < one.end:
             return words.said_of(one.persons)
     persons, is_clear = describe(text, tag.start, tag.end)
-    said = words.said_of(persons)
+    said = words.said_of(with_sharers(text, tag.start, tag.end, persons))
     doubtful = other and not is_clear and all(one.whom == "speaker" for one in said)
     return words.said_of((), other=other) if doubtful or not persons else said
 

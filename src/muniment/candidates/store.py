@@ -27,6 +27,7 @@ from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.errors import SealBroken
 from muniment.language.embedding.bands import bands
+from muniment.language.instructions import visible_text
 from muniment.loops import give_way
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture, holder_of
@@ -338,18 +339,36 @@ async def rejections_for(
         rejected.append(resolved(candidate_of(row, content), pack))
     fingerprints = [fingerprint(candidate) for candidate in rejected]
     before = list(zip(ids, await comparer.embed(rejected), fingerprints, strict=True))
-    return [tuple(_similar(one, before, comparer)) for one in embedded]
+    return await _judged(embedded, [list(_similar(one, before, comparer)) for one in embedded], comparer, pack)
 
 
 def _similar(
     embedded: EmbeddedCandidate, before: Sequence[tuple[str, EmbeddedCandidate, bytes]], comparer: TextComparer
 ) -> Iterator[Rejected]:
-    """Yield the rejections near enough to say the same, and those with the same fingerprint."""
+    """Yield the rejections near enough to say the same, or to be read, and those with the same fingerprint."""
     own, least = fingerprint(embedded.candidate), comparer.by.thresholds.duplicate_similarity
+    least = min(least, comparer.reach) if comparer.readers is not None else least
     for proposal_id, other, theirs in before:
         near = 0.0 if embedded.vector is None or other.vector is None else float(embedded.vector @ other.vector)
         if near >= least or theirs == own:
             yield Rejected(proposal_id, other.candidate, near)
+
+
+async def _judged(
+    embedded: Sequence[EmbeddedCandidate], found: list[list[Rejected]], comparer: TextComparer, pack: Pack
+) -> list[tuple[Rejected, ...]]:
+    """Let the trained judge read the nearest rejections of each candidate, where there is one."""
+    if comparer.readers is None or not any(found):
+        return [tuple(some) for some in found]
+    most = pack.memory_layer.contradiction.judge.pairs
+    nearest = [sorted(some, key=lambda one: -one.similarity) for some in found]
+    texts = [
+        (visible_text(one.candidate.text), visible_text(other.candidate.text))
+        for one, some in zip(embedded, nearest, strict=True)
+        for other in some[:most]
+    ]
+    scores = iter(await comparer.readers.read_pairs(texts))
+    return [(*(one._replace(scores=next(scores)) for one in some[:most]), *some[most:]) for some in nearest]
 
 
 async def remember_rejection(

@@ -27,7 +27,7 @@ from muniment.candidates.backlog import (
 )
 from muniment.candidates.extraction import Reading, extract
 from muniment.candidates.intake import Intake, IntakeDecision
-from muniment.candidates.propose import submit
+from muniment.candidates.propose import is_document, read_document, submit
 from muniment.candidates.rules import Draft, Found, draft_facts, own_words_holder
 from muniment.candidates.worth import with_context, worth_knowing
 from muniment.capture.rules import ProposeFields, check_user, proposal_input, run_fields
@@ -60,7 +60,7 @@ Progress = Callable[[Consolidation], None]
 
 
 def _right(_: Asker, fields: Mapping[str, Any]) -> Right:
-    return "correct" if fields.get("write_class") == "correction" else "propose"
+    return "correct" if "correction" in (fields.get("write_class"), fields.get("class")) else "propose"
 
 
 @verb(
@@ -72,6 +72,7 @@ def _right(_: Asker, fields: Mapping[str, Any]) -> Right:
     unchecked=ProposeFields,
     keywords=ProposeFields,
     retry=True,
+    custom_route=True,
 )
 async def propose(
     context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal
@@ -79,10 +80,16 @@ async def propose(
     """Propose a typed fact. It is captured, passes the gates and enters the queue, in one transaction.
 
     When a gate refuses it, the refusal is returned, with the gate and the reason, and the capture stays.
+
+    It also takes the fields of a proposal document as they are (`**document`): the proposal gets the document's id, and
+    every check in it is computed anew. The same document twice is one proposal. Raises `Conflict` for an id that is
+    taken.
     """
-    item = proposal_input(run_fields(asker), fields)
+    pack = await context.pack_for(asker)
+    document, fact = read_document(fields, pack) if is_document(fields) else (None, fields)
+    item = proposal_input(run_fields(asker), fact)
     check_user(asker, [item])
-    return await submit(context, principal, await context.pack_for(asker), item)
+    return await submit(context, principal, pack, item, document.proposal_id if document is not None else None)
 
 
 @verb("consolidate", right="work", effect="pass", http="POST /work/consolidate")

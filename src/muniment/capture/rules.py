@@ -22,13 +22,14 @@ from muniment.model.fields import (
     Probability,
     Qualifiers,
     Source,
+    SourceClass,
     Text,
     build,
     build_many,
 )
 from muniment.model.ids import holds_card_number, is_ceid
 from muniment.model.inputs import Passed, VerbInput
-from muniment.model.speakers import CHANNEL, TOOL, USER
+from muniment.model.speakers import CHANNEL, IMPORT, TOOL, USER
 from muniment.pack import Pack
 
 # ---- sources: what a credential vouches for in a capture and in its facts (ISO-8) ----
@@ -37,13 +38,18 @@ from muniment.pack import Pack
 def vouched_for(author: Principal, item: CaptureInput) -> str | None:
     """Return what the author's credential vouches for in a capture: `user`, the tool of its origin, or None.
 
-    With None the capture is its author's own word, whatever it claims to be.
+    With None the capture is its author's own word, whatever it claims to be. Of an import it is the system that it was
+    read from: nobody speaks for that, and it is not the word of who imports (IMP-2).
     """
     origin = item.origin
+    if item.claims is not None:
+        return origin
+    if origin is not None and origin.startswith(IMPORT):
+        return None
     if origin is not None and origin.startswith(TOOL):
         name = origin.removeprefix(TOOL)
         return origin if name and author.speaks_for.has_tool(name) else None
-    if names_another_speaker(item.payload):
+    if names_another_speaker(item.payload, item.user_id, item.subject):
         return None
     if author.kind == "end_user":
         return USER if item.user_id == author.id else None
@@ -60,7 +66,7 @@ def vouched_in(candidate: Candidate, of_capture: str | None) -> str | None:
 
 
 def class_of_source(source: Source, vouched: str | None) -> str:
-    """Return `operator`, `system`, `agent`, `end_user`, or a tool as `tool:name`.
+    """Return `operator`, `system`, `agent`, `end_user`, a tool as `tool:name`, or an import as `import:system`.
 
     `vouched` is what the author's credential may speak for in this capture; without it the class is the author's own,
     whatever the capture claims (ISO-8).
@@ -68,6 +74,12 @@ def class_of_source(source: Source, vouched: str | None) -> str:
     if vouched is None:
         return source
     return "end_user" if vouched == USER else vouched
+
+
+def source_of(candidate: Candidate) -> SourceClass:
+    """Return the source that rules go by: `import` for what an import brought in, else the kind of its author."""
+    own = candidate.claimed_by.removeprefix(f"{candidate.author} ")
+    return "import" if own.startswith(IMPORT) else candidate.source
 
 
 # ---- subjects: a user is the subject `namespace:id` of the pack's namespace ----
@@ -147,7 +159,7 @@ class CorrectFields(VerbInput):
 _FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "decision_key", "qualifiers")
 _CAPTURES: TypeAdapter[list[CaptureInput]] = TypeAdapter(Annotated[list[CaptureInput], Field(fail_fast=True)])
 # The fields that are checked here, before pydantic checks the rest.
-_CHECKED_HERE = frozenset({"fact", "user_id"})
+_CHECKED_HERE = frozenset({"fact", "claims", "user_id"})
 # `corrects` is set only by `correct`.
 _OF_FACT = frozenset(TypedFact.model_fields) - {"corrects"}
 
@@ -179,7 +191,7 @@ def capture_inputs(
     known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str, first: int
 ) -> list[CaptureInput]:
     """Check many captures; an error names the item, counted from `first`."""
-    checked_here = _CHECKED_HERE if known.get("user_id") is not None else {"fact"}
+    checked_here = _CHECKED_HERE if known.get("user_id") is not None else _CHECKED_HERE - {"user_id"}
     if all(type(item) is dict and checked_here.isdisjoint(item) for item in items):
         filled: list[Mapping[str, Any]] = [{**known, **item} for item in items]
     else:
@@ -198,8 +210,8 @@ def _filled_at(known: dict[str, Any], fields: Mapping[str, Any], place: str) -> 
 def _filled(known: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(fields, Mapping):
         raise InvalidInput("expected a mapping of fields")
-    if "fact" in fields:
-        raise InvalidInput("is not a known field", field="fact")
+    if own_part := {"fact", "claims"}.intersection(fields):
+        raise InvalidInput("is not a known field", field=min(own_part))
     filled = {**known, **fields}
     own = known.get("user_id")
     if own is not None and filled["user_id"] not in (own, None):

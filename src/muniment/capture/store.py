@@ -46,6 +46,10 @@ COLUMNS: tuple[str, ...] = (
 )
 
 
+# Fields that captures did not have at first.
+_LATER_FIELDS = ("valid_from", "valid_until", "claims")
+
+
 @dataclass(slots=True)
 class Prepared:
     """Checked captures, each with the bytes to be sealed and the holder of the key that seals them.
@@ -236,7 +240,7 @@ async def _claim(
 def _content_digest(author: Principal, item: CaptureInput, key: SubjectKey) -> bytes:
     """Hash a capture under its holder's key, to recognise it when it is repeated."""
     # Those that are left out do not count, so that digests from before there were such fields stay equal.
-    outside = {"idempotency_key"} | {name for name in ("valid_from", "valid_until") if getattr(item, name) is None}
+    outside = {"idempotency_key"} | {name for name in _LATER_FIELDS if getattr(item, name) is None}
     return key.digest(to_json([author.kind, author.id, item.model_dump(exclude=outside)]))
 
 

@@ -19,19 +19,31 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 class ListsByDefault(TyperGroup):
     """A group that lists when no command of its own is named: `muniment queue` is `muniment queue list`."""
 
+    default = "list"
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Insert `list` where no command is named."""
+        """Insert the default command where none is named."""
         named = bool(args) and (args[0] in self.commands or args[0] == "--help")
-        return super().parse_args(ctx, args if named or ctx.resilient_parsing else ["list", *args])
+        return super().parse_args(ctx, args if named or ctx.resilient_parsing else [self.default, *args])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Complete the commands of the group and the options of its list."""
-        return [*super().shell_complete(ctx, incomplete), *self.commands["list"].shell_complete(ctx, incomplete)]
+        """Complete the commands of the group and the options of its default."""
+        return [*super().shell_complete(ctx, incomplete), *self.commands[self.default].shell_complete(ctx, incomplete)]
 
 
-def group(app: typer.Typer, name: str, *, lists: bool = False) -> typer.Typer:
-    """Add a group of commands; with `lists`, its command `list` runs when none is named. Its help is in the table."""
-    made = typer.Typer(name=name, cls=ListsByDefault) if lists else typer.Typer(name=name, no_args_is_help=True)
+class ServesByDefault(ListsByDefault):
+    """A group that serves when no command of its own is named: `muniment mcp` is `muniment mcp serve`."""
+
+    default = "serve"
+
+
+def group(app: typer.Typer, name: str, *, lists: bool = False, serves: bool = False) -> typer.Typer:
+    """Add a group of commands; with `lists` its command `list`, with `serves` its command `serve`, runs by default.
+
+    Its help is in the table.
+    """
+    default = ServesByDefault if serves else ListsByDefault if lists else None
+    made = typer.Typer(name=name, cls=default) if default is not None else typer.Typer(name=name, no_args_is_help=True)
     app.add_typer(made)
     return made
 

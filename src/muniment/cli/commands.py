@@ -44,7 +44,7 @@ Write
     propose         write           Propose a typed fact: it is captured, checked by the gates and queued for review.
     correct         write           Correct a memory, or a key: say what is right instead.
     consolidate     write           Turn waiting captures into proposals or refusals.
-    import          imports         Import a file of JSON lines, in order, and consolidate.
+    import          imports         Bring memories in from another system, or from JSON lines: first a dry run.
 Review
     queue           review          The review queue: list it, or show one proposal.
     approve         review          Approve proposals and promote them.
@@ -63,6 +63,7 @@ Read
     compile         recall          Compile the memory section of a prompt to stdout, with a report on stderr.
     explain         recall          Explain why a run can see a memory, or which filters hide it.
     replay          recall          Replay a recorded recall as of its time, and compare the results.
+    items           items           Values under a namespace and a key: put, get, search, list, delete.
     get             memories        Show one memory.
     trail           memories        Show the provenance of a memory, and the recalls and prompts that used it.
     events          memories        Show the event log of the tenant: every change, and every denied attempt.
@@ -81,6 +82,7 @@ Govern
     me              me              What is held about an end user, and what they may do about it.
     codes           me              One-time codes by which a person acts through an agent.
     pack            pack            Packs: the policies that decide what is remembered, and for whom.
+    export          export          Take data along: a subject's, an answer, or a tenant as a sealed backup.
     verify          audit           Verify that the event log, and the rows it covers, are unchanged.
     webhook         webhook         Webhooks: list, add, remove, resume, replay.
     notices         notices         What you are told by mail, in a chat or by the browser.
@@ -88,8 +90,10 @@ Run it
     serve           serve           Serve the HTTP API, MCP and the console.
     worker          worker          Run the background jobs of all tenants.
     work            worker          The backlog: what waits, what was parked, and the jobs.
-    mcp             mcp             Speak MCP over stdin and stdout, for one run of an agent.
+    mcp             mcp             Assistants: speak MCP with one over stdin and stdout, configure, install.
     seal            audit           Seal the tenant's events in the audit chain.
+    backup          backup          Write a backup of the embedded database, while it runs.
+    restore         backup          Restore an embedded database from its backup, or one tenant from its sealed backup.
     db              db              The database: its address, its schema, its server.
     key             key             Master keys and API keys.
 """

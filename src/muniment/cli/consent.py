@@ -1,19 +1,23 @@
-"""The consent ledger: grant, revoke, list, sweep."""
+"""The consent ledger: grant, import, document, revoke, list, sweep."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, cast
 
 import typer
 
 from muniment.cli import views
-from muniment.cli.call import Call
+from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command, group
-from muniment.cli.inputs import parse_time
-from muniment.cli.options import ASKER, Evidence, flag
-from muniment.cli.output import Screen, counted
+from muniment.cli.inputs import open_input, parse_time
+from muniment.cli.options import ASKER, Evidence, argument, flag
+from muniment.cli.output import Screen, counted, draw_document, write_error
 from muniment.cli.plain import plain
-from muniment.model.consent import Sweep
+from muniment.errors import InvalidInput, TooLarge
+from muniment.model.consent import ConsentOutcome, Sweep
 
 app = typer.Typer()
+# Documents of one call, on the database and through a server.
+_HERE, _AFAR = 10_000, 1000
 consent = group(app, "consent", lists=True)
 
 
@@ -54,6 +58,68 @@ def _draw_sweep(screen: Screen, done: Sweep) -> None:
     screen.line(f"{counted(done.consents, 'ended consent')}: the content of {memories} is deleted")
 
 
+@command(consent, "import", options=ASKER)
+def import_documents(
+    call: Call,
+    file: Annotated[
+        Path, argument("FILE", "Consent documents: CSV with a header, JSON lines, or one JSON document; - is stdin.")
+    ],
+    each: Annotated[
+        bool, flag("--each", "Record each by itself, and leave out those with an error; by default all or none.")
+    ] = False,
+) -> None:
+    """Record consents that were recorded elsewhere, with their own ids, dates and evidence.
+
+    It can be repeated: what is in the ledger already is left as it is. Ends with 1 if one has an error.
+    """
+    from muniment.transfer.sources import consents
+
+    officer = call.principal("privacy_officer")
+    with open_input(file, "file") as stream:
+        try:
+            content = stream.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InvalidInput("is not UTF-8", field="file") from None
+    found = list(consents.items(content, call.tenant))
+    wrong = {place: one.item for place, one in enumerate(found) if isinstance(one.item, InvalidInput)}
+    outcomes = {
+        place: ConsentOutcome(error=error.code, field=error.field, message=error.message)
+        for place, error in wrong.items()
+    }
+    valid = [place for place in range(len(found)) if place not in wrong]
+    size = _AFAR if call.is_remote() else _HERE
+    if not each and len(valid) > size:
+        raise TooLarge(f"has {len(valid)} documents, and at most {size} can be all or none: give --each", field="file")
+    with call.open() as fabric, call.progress("recording", len(found)) as steps:
+        for first in range(0, len(valid) if each or not wrong else 0, size):
+            some = valid[first : first + size]
+            given = [cast("dict[str, Any]", found[place].item) for place in some]
+            outcomes |= dict(zip(some, fabric.consent.grant_many(officer, given, each=each), strict=True))
+            steps.update(counted(first + len(some), "document"), first + len(some))
+    listed = [(one.place, outcomes.get(place, ConsentOutcome())) for place, one in enumerate(found)]
+    call.show(
+        [{"place": place, **one.model_dump()} for place, one in listed], lambda screen, _: _draw_all(screen, listed)
+    )
+    failed = [one for _, one in listed if one.error is not None]
+    if failed:
+        write_error(
+            {"code": "invalid_input", "message": f"{counted(len(failed), 'document')} with an error"},
+            as_json=call.as_json,
+        )
+        raise typer.Exit(FAILED)
+
+
+def _draw_all(screen: Screen, listed: list[tuple[str, ConsentOutcome]]) -> None:
+    new = sum(one.recorded and not one.repeated for _, one in listed)
+    before = sum(one.repeated for _, one in listed)
+    screen.line(f"{counted(new, 'consent')} recorded" + (f", {before} before" if before else ""))
+    for place, one in listed:
+        if one.error is not None:
+            field = f"{one.field}: " if one.field else ""
+            screen.line(f"{place}: {field}{one.message} ({one.error})", indent=4)
+
+
+plain(consent, "document", draw=draw_document)
 plain(consent, "revoke", draw=views.draw_consent)
 plain(consent, "list", draw=views.draw_consent, empty="no consents")
 plain(consent, "sweep", draw=_draw_sweep, doing="sweeping")

@@ -13,8 +13,17 @@ propose: muniment propose --class preference --entity customer:cus_77 --predicat
 --value email -c INTERNAL --evidence tool:crm.lookup:tc_212
 correct: muniment correct pm_01a1de60 --value phone --evidence call:2026_05_09
 consolidate: muniment consolidate --tenant tenant_acme_prod
-import: muniment import history.jsonl -c INTERNAL --as loader --kind system --role agent
+import mem0: muniment import mem0 memories.json -c INTERNAL --run --as ada
+import langgraph: muniment import langgraph postgresql://reader@db/agents --namespace 'memories.{user}' -c INTERNAL
+import graphiti: muniment import graphiti edges.json -c INTERNAL
+import zep: muniment import zep facts.json --user cust_8861 -c INTERNAL
+import letta: muniment import letta agent.af --user cust_8861 -c INTERNAL
+import jsonl: muniment import jsonl history.jsonl -c INTERNAL --run --as ada
+import lines: muniment import lines history.jsonl -c INTERNAL --as loader --kind system --role agent
+import show: muniment import show imp_01a1de60
+import approve: muniment import approve imp_01a1de60 --note 'looked through the list' --as boris
 queue list: muniment queue --class correction --limit 20
+queue document: muniment queue document mwp_01a1de60
 queue show: muniment queue show mwp_01a1de60
 approve: muniment approve mwp_01a1de60 mwp_01a1de60 --note 'in the log'
 reject: muniment reject mwp_01a1de60 --reason not_confirmed
@@ -52,6 +61,8 @@ erase: muniment erase customer:cust_8861 --user cust_8861 --yes
 archives: muniment archives --verify
 consent grant: muniment consent grant --subject customer:cust_8861 --purpose support_personalization --label PII \
 --basis user_opt_in --evidence consent_screen:v3
+consent import: muniment consent import consents.csv --each
+consent document: muniment consent document cns_01a1de60
 consent revoke: muniment consent revoke cns_01a1de60
 consent list: muniment consent list --subject customer:cust_8861
 consent sweep: muniment consent sweep --tenant tenant_acme_prod
@@ -87,6 +98,12 @@ pack show: muniment pack show acme@1.2.0
 pack compare: muniment pack compare acme@1.2.0 acme.pack.yaml
 pack backtest: muniment pack backtest acme.pack.yaml --since 30d
 pack backfill: muniment pack backfill acme@2.0.0 --dry-run
+export subject: muniment export subject customer:cust_8861 --json
+export answer: muniment export answer 'which channel' --user cust_8861 --json
+export key: muniment export key receiver.key
+export tenant: muniment export tenant acme.backup --tenant tenant_acme_prod --to muniment-public-...
+backup: muniment backup home.tar --home .muniment
+restore: muniment restore home.tar --home .muniment-2 --master-key master.key
 verify: muniment verify --head /mnt/elsewhere/head.json --export-head /mnt/elsewhere/head.json
 seal: muniment seal --tenant tenant_acme_prod
 webhook add: muniment webhook add https://example.com/memory --type memory.promoted
@@ -105,7 +122,13 @@ worker: muniment worker --until-idle
 work requeue: muniment work requeue cap_01a1de60
 work resume: muniment work resume preference
 work reset-clock: muniment work reset-clock --reason 'the clock of node 3 was ahead'
-mcp: muniment mcp --agent desk_bot --user cust_8861 --channel app_chat
+mcp serve: muniment mcp --agent desk_bot --user cust_8861 --channel app_chat
+mcp config: muniment mcp config claude-desktop
+mcp config: muniment mcp config chatgpt --server https://memory.example.com
+mcp install: muniment mcp install claude-code
+mcp install: muniment mcp install cursor --server https://memory.example.com --key @~/.config/muniment/key
+mcp uninstall: muniment mcp uninstall claude-code
+mcp hook: muniment mcp hook UserPromptSubmit --program claude-code --home ~/.muniment --user joanna
 db url: psql "$(muniment db url)"
 db migrate: muniment db migrate --url postgresql://owner@db.example.com/muniment
 db status: muniment db status --json

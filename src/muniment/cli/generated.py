@@ -162,6 +162,7 @@ COMMANDS: Mapping[str, Plain] = {
                         "suspended",
                         "near_threshold",
                         "user_asked",
+                        "agent_asked",
                     ]
                     | None,
                     flag("--reason", "Why a person has to look at it."),
@@ -181,6 +182,14 @@ COMMANDS: Mapping[str, Plain] = {
                 None,
             ),
         ),
+    ),
+    "queue document": Plain(
+        verb="queue.document",
+        help=(
+            "Return a proposal as a document, in the form that propose takes, with its checks as they were computed."
+        ),
+        roles=("reviewer",),
+        parameters=(parameter("proposal_id", ProposalId),),
     ),
     "lift": Plain(
         verb="queue.lift",
@@ -311,6 +320,12 @@ COMMANDS: Mapping[str, Plain] = {
             ),
             parameter("note", Note, None),
         ),
+    ),
+    "consent document": Plain(
+        verb="consent.document",
+        help=("Return one record as a consent document, in the form that consent.grant takes."),
+        roles=("privacy_officer",),
+        parameters=(parameter("consent_id", Annotated[str, argument("CONSENT", "The id of a consent, cns_...")]),),
     ),
     "consent revoke": Plain(
         verb="consent.revoke",
@@ -519,6 +534,12 @@ COMMANDS: Mapping[str, Plain] = {
         help=("Refuse a request, for example where the law requires that the data is kept."),
         roles=("privacy_officer",),
         parameters=(parameter("request_id", Annotated[str, argument("REQUEST", "The id of a request, erq_...")]),),
+    ),
+    "import show": Plain(
+        verb="imports.get",
+        help=("Show how far an import has come: its captures, and what became of their facts."),
+        roles=("admin",),
+        parameters=(parameter("import_id", Annotated[str, argument("IMPORT", "The id of a import, None_...")]),),
     ),
     "seal": Plain(
         verb="seal",

@@ -1,208 +1,320 @@
-"""Import: a file of JSON lines, each a capture or a proposal."""
+"""Imports from other memory systems, and from our own JSON lines: a dry run first, then the import itself."""
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import csv
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
+from typing import Annotated, Any
 
 import typer
 
-from muniment.cli import views
-from muniment.cli.call import FAILED, REFUSED, Call
-from muniment.cli.command import command
-from muniment.cli.inputs import file_size, open_input, read_json_lines
-from muniment.cli.options import ASKER, CIRCUMSTANCES, SPEAKS_FOR, Label, argument, flag
-from muniment.cli.output import Progress, Screen, write_error, write_note
-from muniment.cli.write import fail_if_unreadable, run_consolidation
-from muniment.errors import InvalidInput, MunimentError
-from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.capture import Receipt
-from muniment.model.context import Principal
+from muniment.cli.call import Call
+from muniment.cli.command import command, group
+from muniment.cli.import_run import Import, draw_state
+from muniment.cli.inputs import open_input, parse_pairs, read_json_lines
+from muniment.cli.lines import OPTIONS, import_lines
+from muniment.cli.options import ASKER, CIRCUMSTANCES, Label, Note, argument, flag
+from muniment.cli.output import Screen, counted, joined
+from muniment.cli.plain import plain
+from muniment.errors import InvalidInput
 from muniment.model.fields import CaptureKind
-from muniment.verbs.keywords import ProposeFields
-
-if TYPE_CHECKING:
-    from muniment.capture.store import Receipt
-    from muniment.sync_verbs import Verbs
+from muniment.model.imports import ImportVerdicts
+from muniment.transfer.sources.found import Found, Scope
 
 app = typer.Typer()
-_BATCH = 1000
-# Half of a server's default limit for a request; the longest line fits in.
-_BATCH_BYTES = 8 * 1024 * 1024
-_ITEM = re.compile(r"^captures\.(\d+)(?:\.(.*))?$")
-# An idempotency key belongs to one line.
-_OPTIONS = tuple(one for one in CIRCUMSTANCES if one.name != "idempotency_key")
+imports = group(app, "import")
 
-_Line = tuple[int, dict[str, Any]]
-
-
-@dataclass
-class _Imported:
-    """What an import has committed so far."""
-
-    capture_ids: list[str] = field(default_factory=list[str])
-    proposals: list[str] = field(default_factory=list[str])
-    promoted: list[str] = field(default_factory=list[str])
-    refusals: list[Refusal] = field(default_factory=list[Refusal])
-    lines: dict[str, int] = field(default_factory=dict[str, int])  # of each capture
-    repeated: int = 0
-    last_line: int = 0
-
-    def add_captures(self, receipts: "list[Receipt]", lines: list[_Line]) -> None:
-        self.capture_ids += [receipt.capture_id for receipt in receipts]
-        self.repeated += sum(receipt.repeated for receipt in receipts)
-        self.lines |= {receipt.capture_id: number for receipt, (number, _) in zip(receipts, lines, strict=True)}
-        self.last_line = lines[-1][0]
-
-    def add_consolidation(self, result: Consolidation) -> None:
-        self.proposals += result.proposals
-        self.promoted += result.promoted
-        self.refusals += result.refusals
-
-    def as_dict(self) -> dict[str, object]:
-        return {
-            "captured": len(self.capture_ids),
-            "repeated": self.repeated,
-            "proposed": len(self.proposals),
-            "refused": len(self.refusals),
-            "capture_ids": self.capture_ids,
-            "proposals": self.proposals,
-            "promoted": self.promoted,
-            "refusals": [{"line": self.lines.get(one.capture_id), **one.model_dump()} for one in self.refusals],
-        }
-
-    def summary(self) -> str:
-        repeated = f" ({self.repeated} of them before)" if self.repeated else ""
-        return (
-            f"{len(self.capture_ids)} captured{repeated}, {len(self.proposals)} proposed, {len(self.refusals)} refused"
-            f"{f', {len(self.promoted)} promoted by policy' if self.promoted else ''}"
-        )
-
-    def draw(self, screen: Screen) -> None:
-        screen.line(self.summary())
-        views.draw_refusals(screen, self.refusals, self.lines)
+_SOURCE = "A file of JSON"
+Run = Annotated[bool, flag("--run", "Import; without it only what would become of each item is shown.")]
+SkipInvalid = Annotated[
+    bool, flag("--skip-invalid", "Import what is valid; by default nothing is imported while an item has an error.")
+]
+NoConsolidate = Annotated[
+    bool, flag("--no-consolidate", "Only capture; muniment consolidate, or the worker, does the rest.")
+]
+ImportId = Annotated[str | None, flag("--import-id ID", "Go on with an import; by default a new one begins.")]
+User = Annotated[str | None, flag("--user ID", "The end user of items that name none.")]
+Users = Annotated[
+    Path | None, flag("--users FILE", "Users by other names here: lines of CSV, their name and the name here.")
+]
+TenantWide = Annotated[bool, flag("--tenant-wide", "Items without a user are for every run of the tenant.")]
+Intent = Annotated[str | None, flag("--intent NAME", "The intent of all items, such as support.*.")]
+Evidence = Annotated[
+    list[str] | None, flag("--evidence REF", "A reference to evidence for all items; can be repeated.")
+]
+Qualifier = Annotated[
+    list[str] | None, flag("--qualifier NAME=VALUE", "A qualifier of all items, such as region=de; can be repeated.")
+]
+# An item has its own idempotency, run and origin.
+_NOT_OF_ITEMS = ("idempotency_key", "run", "origin")
+_JSONL = tuple(one for one in CIRCUMSTANCES if one.name not in _NOT_OF_ITEMS)
 
 
-class _LineError(Exception):
-    def __init__(self, place: str, error: MunimentError) -> None:
-        super().__init__(place)
-        self.place = place
-        self.error = error
+def _scope(
+    user: str | None,
+    users: Path | None,
+    tenant_wide: bool,
+    classification: str | None,
+    intent: str | None,
+    evidence: list[str] | None,
+    qualifier: list[str] | None,
+) -> Scope:
+    given = {
+        "classification": classification,
+        "intent_id": intent,
+        "evidence_refs": evidence,
+        "qualifiers": parse_pairs(qualifier, "qualifiers") or None,
+    }
+    defaults = {name: value for name, value in given.items() if value}
+    return Scope(user, _read_users(users) if users is not None else {}, tenant_wide, defaults)
 
 
-@command(app, "import", options=(*_OPTIONS, *SPEAKS_FOR, *ASKER))
-def import_(
+def _read_users(path: Path) -> dict[str, str]:
+    with open_input(path, "users") as stream:
+        try:
+            rows = list(csv.reader(stream.read().decode().splitlines(), strict=True))
+        except (UnicodeDecodeError, csv.Error):
+            raise InvalidInput("expected lines of CSV in UTF-8: their name, the name here", field="users") from None
+    found: dict[str, str] = {}
+    for number, row in enumerate(rows, 1):
+        if row and (len(row) != 2 or not all(row)):
+            raise InvalidInput(f"line {number}: expected their name and the name here", field="users")
+        if row and found.setdefault(row[0].strip(), row[1].strip()) != row[1].strip():
+            raise InvalidInput(f"line {number}: {row[0]} has two names here", field="users")
+    return found
+
+
+@command(imports, "mem0", options=ASKER)
+def import_mem0(
+    call: Call,
+    source: Annotated[
+        str,
+        argument(
+            "SOURCE",
+            "The result of get_all as a file of JSON; or its store: postgresql://... (pgvector), http://... (Qdrant), "
+            "or the folder of a local Qdrant.",
+        ),
+    ],
+    collection: Annotated[str, flag("--collection NAME", "The collection or table of its store.")] = "mem0",
+    history: Annotated[
+        Path | None, flag("--history FILE", "Its SQLite history, for authors and earlier texts.")
+    ] = None,
+    run: Run = False,
+    skip_invalid: SkipInvalid = False,
+    no_consolidate: NoConsolidate = False,
+    import_id: ImportId = None,
+    classification: Label = None,
+    user: User = None,
+    users: Users = None,
+    tenant_wide: TenantWide = False,
+    intent: Intent = None,
+    evidence: Evidence = None,
+    qualifier: Qualifier = None,
+) -> None:
+    """Import memories of mem0, from an export or from its store. Without --run nothing is written."""
+    from muniment.transfer.sources import mem0, stores
+
+    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
+    told = stores.mem0_history(history) if history is not None else None
+    is_store = stores.is_postgres(source) or stores.is_http(source) or Path(source).is_dir()
+    memories: Iterable[Any] = (
+        stores.mem0_memories(source, collection) if is_store else mem0.of_document(stores.read_document(Path(source)))
+    )
+    Import(call, "mem0", run, skip_invalid, no_consolidate, import_id).carry_out(
+        scope.applied(mem0.items(memories, told))
+    )
+
+
+@command(imports, "langgraph", options=ASKER)
+def import_langgraph(
+    call: Call,
+    source: Annotated[str, argument("URL", "The address of the database with its table store: postgresql://...")],
+    namespace: Annotated[
+        str | None,
+        flag(
+            "--namespace TEMPLATE",
+            "Which namespaces, and where the user stands in them, such as memories.{user}; * is any part, ** the rest.",
+        ),
+    ] = None,
+    text_field: Annotated[
+        str | None, flag("--text-field NAME", "The field of a value that has the text; by default it is looked for.")
+    ] = None,
+    run: Run = False,
+    skip_invalid: SkipInvalid = False,
+    no_consolidate: NoConsolidate = False,
+    import_id: ImportId = None,
+    classification: Label = None,
+    user: User = None,
+    users: Users = None,
+    tenant_wide: TenantWide = False,
+    intent: Intent = None,
+    evidence: Evidence = None,
+    qualifier: Qualifier = None,
+) -> None:
+    """Import the values of LangGraph's PostgresStore. Without --run nothing is written."""
+    from muniment.transfer.sources import langgraph, stores
+
+    if not stores.is_postgres(source):
+        raise InvalidInput("expected the address of a database: postgresql://...", field="source")
+    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
+    template = langgraph.Namespace.parse(namespace)
+    found = langgraph.items(stores.langgraph_values(source), template, text_field)
+    work = Import(call, "langgraph", run, skip_invalid, no_consolidate, import_id)
+    work.carry_out(scope.applied(work.without_left_out(found)))
+
+
+def _import_graph(file: Path, groups_are_users: bool, scope: Scope, work: Import) -> None:
+    from muniment.transfer.sources import graphs, stores
+
+    document = stores.read_document(file)
+    edges, episodes = graphs.of_document(document)
+    found = graphs.items(edges, episodes, groups_are_users=groups_are_users, user=graphs.user_of(document))
+    work.carry_out(scope.applied(found))
+
+
+@command(imports, "graphiti", options=ASKER)
+def import_graphiti(
+    call: Call,
+    file: Annotated[
+        Path, argument("FILE", f"{_SOURCE}: its edges as their models dump them, with episodes if wanted.")
+    ],
+    groups: Annotated[
+        bool, flag("--groups-are-users/--groups-are-no-users", "Whether a group of the graph is a user.")
+    ] = True,
+    run: Run = False,
+    skip_invalid: SkipInvalid = False,
+    no_consolidate: NoConsolidate = False,
+    import_id: ImportId = None,
+    classification: Label = None,
+    user: User = None,
+    users: Users = None,
+    tenant_wide: TenantWide = False,
+    intent: Intent = None,
+    evidence: Evidence = None,
+    qualifier: Qualifier = None,
+) -> None:
+    """Import facts of Graphiti, with the times at which they held. Without --run nothing is written."""
+    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
+    work = Import(call, "graphiti", run, skip_invalid, no_consolidate, import_id)
+    _import_graph(file, groups, scope, work)
+
+
+@command(imports, "zep", options=ASKER)
+def import_zep(
+    call: Call,
+    file: Annotated[Path, argument("FILE", f"{_SOURCE}: facts or edges as its API answers them.")],
+    run: Run = False,
+    skip_invalid: SkipInvalid = False,
+    no_consolidate: NoConsolidate = False,
+    import_id: ImportId = None,
+    classification: Label = None,
+    user: User = None,
+    users: Users = None,
+    tenant_wide: TenantWide = False,
+    intent: Intent = None,
+    evidence: Evidence = None,
+    qualifier: Qualifier = None,
+) -> None:
+    """Import facts of Zep, as its API answers them. Without --run nothing is written."""
+    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
+    work = Import(call, "zep", run, skip_invalid, no_consolidate, import_id)
+    _import_graph(file, False, scope, work)
+
+
+@command(imports, "letta", options=ASKER)
+def import_letta(
+    call: Call,
+    file: Annotated[Path, argument("FILE", "An agent file (.af), or blocks and passages as its API answers them.")],
+    run: Run = False,
+    skip_invalid: SkipInvalid = False,
+    no_consolidate: NoConsolidate = False,
+    import_id: ImportId = None,
+    classification: Label = None,
+    user: User = None,
+    users: Users = None,
+    tenant_wide: TenantWide = False,
+    intent: Intent = None,
+    evidence: Evidence = None,
+    qualifier: Qualifier = None,
+) -> None:
+    """Import blocks and passages of a Letta agent. Without --run nothing is written."""
+    from muniment.transfer.sources import letta, stores
+
+    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
+    found = list(letta.items(stores.read_document(file)))
+    Import(call, "letta", run, skip_invalid, no_consolidate, import_id).carry_out(scope.applied(found))
+
+
+@command(imports, "jsonl", options=(*_JSONL, *ASKER))
+def import_jsonl(
     call: Call,
     file: Annotated[Path, argument("FILE", "A file of JSON lines; - is stdin.")],
-    no_consolidate: Annotated[
-        bool, flag("--no-consolidate", "Only capture; muniment consolidate does the rest.")
-    ] = False,
+    system: Annotated[str, flag("--system NAME", "The system that the file comes from.")] = "jsonl",
+    run: Run = False,
+    skip_invalid: SkipInvalid = False,
+    no_consolidate: NoConsolidate = False,
+    import_id: ImportId = None,
     capture_kind: Annotated[
-        CaptureKind | None, flag("--capture-kind -k KIND", "The kind of captures whose line has none.")
+        CaptureKind | None, flag("--capture-kind -k KIND", "The kind of lines that have none.")
     ] = None,
     classification: Label = None,
 ) -> None:
-    """Import a file of JSON lines, in order, and consolidate.
+    """Import a file of JSON lines, each an item. Without --run nothing is written.
 
-    A line with write_class is proposed, any other is captured. Options are defaults for fields that a line lacks.
-    Captures are written in batches of a thousand, each in one transaction. Ends with 3 if a gate refused something.
+    Options are defaults for fields that a line lacks.
     """
-    author = call.writer()
-    if not no_consolidate and not call.may_work():
-        lacks = "lacks the role admin, so it cannot consolidate: --no-consolidate leaves that to the server's worker"
-        raise InvalidInput(lacks, field="key")
-    defaults = call.capture_fields(classification=classification)
-    done = _Imported()
-    stream = open_input(file, "file")
-    with stream, call.open() as fabric:
-        _read_all(call, _Writer(fabric, author, defaults, capture_kind, done), stream)
-        result = Consolidation() if no_consolidate else run_consolidation(call, fabric)
-    done.add_consolidation(result)
-    call.show(done.as_dict(), lambda screen, _: done.draw(screen))
-    fail_if_unreadable(call, result)
-    if done.refusals:
-        raise typer.Exit(REFUSED)
+    from muniment.transfer.sources import jsonl
+
+    defaults = call.capture_fields(classification=classification, kind=capture_kind)
+    with open_input(file, "file") as stream:
+        lines = [(number, line) for number, _, line in read_json_lines(stream)]
+    found = (
+        one if isinstance(one.item, InvalidInput) else Found(one.place, {**defaults, **one.item})
+        for one in jsonl.items(lines)
+    )
+    Import(call, system, run, skip_invalid, no_consolidate, import_id).carry_out(found)
 
 
-def _read_all(call: Call, writer: "_Writer", stream: BinaryIO) -> None:
-    done, complete = writer.done, False
-    try:
-        with call.progress("importing", file_size(stream)) as steps:
-            writer.write_all(stream, steps)
-        complete = True
-    except _LineError as error:
-        committed = {"captured": len(done.capture_ids), "proposed": len(done.proposals), "last_line": done.last_line}
-        write_error({"place": error.place, **error.error.as_dict(), **committed}, as_json=call.as_json)
-        raise typer.Exit(FAILED) from None
-    finally:
-        # What was committed stays: the user must know where to continue.
-        if not complete and not call.as_json:
-            write_note(f"{done.summary()}{f', up to line {done.last_line}' if done.last_line else ''}")
+command(imports, "lines", options=OPTIONS)(import_lines)
+plain(imports, "show", draw=draw_state)
 
 
-@dataclass(frozen=True)
-class _Writer:
-    """Writes lines in order: captures in batches, proposals one by one."""
+@command(imports, "approve", options=ASKER)
+def approve_import(
+    call: Call,
+    import_id: Annotated[str, argument("IMPORT", "The id of an import, imp_...")],
+    note: Note = None,
+    acknowledge: Annotated[
+        list[str] | None,
+        flag("--acknowledge PROPOSAL=REASON", "Also approve one that is not ordinary, with a reason; can be repeated."),
+    ] = None,
+    yes: Annotated[bool, flag("--yes", "Do not ask for confirmation.")] = False,
+) -> None:
+    """Approve what an import brought in, by your named verdict on all that is ordinary.
 
-    fabric: "Verbs"
-    author: Principal
-    defaults: Mapping[str, Any]
-    kind: CaptureKind | None
-    done: _Imported
-
-    def write_all(self, stream: BinaryIO, steps: Progress) -> None:
-        batch: list[_Line] = []
-        room = _BATCH_BYTES
-        for number, size, found in read_json_lines(stream):
-            if isinstance(found, InvalidInput):
-                raise _LineError(f"line {number}", found)
-            is_proposal = "write_class" in found
-            if batch and (is_proposal or size > room):
-                self._capture(batch)
-                batch, room = [], _BATCH_BYTES
-            if is_proposal:
-                self._propose(number, found)
-            else:
-                batch.append((number, found))
-                room -= size
-            if len(batch) == _BATCH:
-                self._capture(batch)
-                batch, room = [], _BATCH_BYTES
-            if not batch:
-                steps.update(f"line {number}", stream.tell() if stream.seekable() else None)
-        if batch:
-            self._capture(batch)
-
-    def _capture(self, lines: list[_Line]) -> None:
-        kind = {"kind": self.kind} if self.kind is not None else {}
-        try:
-            receipts = self.fabric.capture_many(self.author, [{**self.defaults, **kind, **item} for _, item in lines])
-        except MunimentError as error:
-            raise _LineError(*_locate(error, lines)) from None
-        self.done.add_captures(receipts, lines)
-
-    def _propose(self, number: int, item: dict[str, Any]) -> None:
-        try:
-            # Checked here: a field with the name of a parameter of `propose` would fail as a wrong call.
-            if unknown := item.keys() - ProposeFields.__annotations__.keys():
-                name = min(unknown)
-                raise InvalidInput("is not a known field", field=name if name.isidentifier() else None)
-            outcome = self.fabric.propose(self.author, **cast("ProposeFields", {**self.defaults, **item}))
-        except MunimentError as error:
-            raise _LineError(f"line {number}", error) from None
-        self.done.last_line = number
-        if isinstance(outcome, Refusal):
-            self.done.lines[outcome.capture_id] = number
-            self.done.refusals.append(outcome)
-        else:
-            self.done.proposals.append(outcome.proposal_id)
+    What is sensitive, of high risk, low in trust or contradicting is left for a verdict of its own, and what is durable
+    needs another person than the one who imported it.
+    """
+    reasons = parse_pairs(acknowledge, "acknowledge")
+    reviewer = call.principal("reviewer")
+    call.confirm(f"Approve what the import {import_id} brought into tenant {call.tenant}?", yes=yes)
+    verdicts: list[Any] = []
+    after: str | None = None
+    with call.open() as fabric, call.progress("approving") as steps:
+        while True:
+            page = fabric.imports.approve(reviewer, import_id, note=note, acknowledge=reasons, after=after)
+            verdicts += page.verdicts
+            steps.update(counted(len(verdicts), "proposal"))
+            if (after := page.after) is None:
+                break
+    call.show(ImportVerdicts(import_id=import_id, verdicts=tuple(verdicts)), _draw_verdicts)
 
 
-def _locate(error: MunimentError, lines: list[_Line]) -> tuple[str, MunimentError]:
-    """Return the line that an error of a batch is about, and the error with the field of that line."""
-    if (found := _ITEM.match(error.field or "")) is not None:
-        error.field = found[2]
-        return f"line {lines[int(found[1])][0]}", error
-    first, last = lines[0][0], lines[-1][0]
-    return f"line {first}" if first == last else f"lines {first} to {last}", error
+def _draw_verdicts(screen: Screen, done: ImportVerdicts) -> None:
+    promoted = sum(one.status == "promoted" and one.error is None for one in done.verdicts)
+    screen.line(f"{promoted} of {counted(len(done.verdicts), 'proposal')} promoted")
+    left: dict[str, list[str]] = {}
+    for one in done.verdicts:
+        if one.error is not None:
+            left.setdefault(joined(one.left_out) or one.message or one.error, []).append(one.proposal_id)
+    for why, ids in sorted(left.items()):
+        screen.line(f"left out, {why}: {len(ids)}, such as {ids[0]}")

@@ -46,6 +46,18 @@ def read_payload(given: str | None) -> Any:
     return parse_json(found, "payload")
 
 
+def read_object(path: Path, field: str) -> dict[str, Any]:
+    """Read one JSON object from a file, or from stdin for `-`; raises `InvalidInput`."""
+    with open_input(path, field) as stream:
+        found = stream.read(LINE_LIMIT + 1)
+    if len(found) > LINE_LIMIT:
+        raise TooLarge(f"is longer than {LINE_LIMIT} bytes", field=field)
+    whole = parse_json(found, field)
+    if not isinstance(whole, dict):
+        raise InvalidInput("expected a JSON object", field=field)
+    return cast("dict[str, Any]", whole)
+
+
 def parse_value(text: str | None, as_json: str | None) -> Any:
     """Return a value given as text or as JSON; raises `InvalidInput`."""
     if text is not None and as_json is not None:
@@ -132,7 +144,7 @@ def file_size(stream: BinaryIO) -> int | None:
 
 
 def read_json_lines(stream: BinaryIO) -> Iterator[tuple[int, int, dict[str, Any] | InvalidInput]]:
-    """Yield the number, the length and the object of each line; a line without an object ends it with its error.
+    """Yield the number, the length and the object of each line, or the error of one that has none.
 
     Empty lines are counted and skipped.
     """
@@ -142,8 +154,8 @@ def read_json_lines(stream: BinaryIO) -> Iterator[tuple[int, int, dict[str, Any]
         if line.strip() or len(line) > LINE_LIMIT:
             found = _parse_line(line)
             yield number, len(line), found
-            if isinstance(found, InvalidInput):
-                return
+        while len(line) > LINE_LIMIT and not line.endswith(b"\n"):
+            line = stream.readline(LINE_LIMIT + 1)
 
 
 def _parse_line(line: bytes) -> dict[str, Any] | InvalidInput:
@@ -154,5 +166,5 @@ def _parse_line(line: bytes) -> dict[str, Any] | InvalidInput:
     except InvalidInput as error:
         return error
     if not isinstance(found, dict):
-        return InvalidInput("expected a JSON object with the fields of a capture or a proposal")
+        return InvalidInput("expected a JSON object")
     return cast("dict[str, Any]", found)

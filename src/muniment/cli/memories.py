@@ -12,10 +12,11 @@ from pydantic_core import to_jsonable_python
 from muniment.cli import views
 from muniment.cli.call import Call
 from muniment.cli.command import command
+from muniment.cli.inputs import parse_time
 from muniment.cli.options import ASKER, RUN_OR_PERSON, WHERE, MemoryId, flag
 from muniment.cli.output import Screen, counted, each
 from muniment.cli.plain import plain
-from muniment.errors import RateLimited, ServerUnavailable, StorageUnavailable
+from muniment.errors import InvalidInput, RateLimited, ServerUnavailable, StorageUnavailable
 from muniment.model.events import Event
 from muniment.model.metrics import Adoption
 from muniment.model.promoted import StatedReason, Undone
@@ -46,6 +47,8 @@ def events(
     call: Call,
     after: Annotated[int, flag("--after SEQ", "Only events after this sequence number.")] = 0,
     limit: Annotated[int, flag("--limit", "At most this many.")] = 100,
+    since: Annotated[str | None, flag("--since TIME", "Only events from this moment on, in ISO 8601.")] = None,
+    until: Annotated[str | None, flag("--until TIME", "Only events from before this moment.")] = None,
     follow: Annotated[bool, flag("--follow", "Keep printing new events until interrupted.")] = False,
     cloudevents: Annotated[bool, flag("--cloudevents", "Write CloudEvents in JSON, one per line.")] = False,
 ) -> None:
@@ -54,11 +57,14 @@ def events(
     With --follow it prints new events as they come, with --json one per line, and continues after the server or the
     database was unavailable.
     """
+    if (follow or cloudevents) and (since is not None or until is not None):
+        raise InvalidInput("a stream has all events, in their order: leave --since and --until out", field="since")
     if follow or cloudevents:
         _stream(call, after, limit, cloudevents=cloudevents, follow=follow)
         return
     with call.open() as fabric:
-        found = fabric.events(call.principal("auditor"), after=after, limit=limit)
+        begin, end = parse_time(since, "since"), parse_time(until, "until")
+        found = fabric.events(call.principal("auditor"), after=after, limit=limit, since=begin, until=end)
     call.show_page(found, each(views.draw_event), limit=limit, key="seq", empty="no events")
 
 

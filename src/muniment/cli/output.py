@@ -155,6 +155,11 @@ def each(draw: Draw) -> Draw:
     return draw_all
 
 
+def draw_document(screen: Screen, document: object) -> None:
+    """Write a document that is exchanged as it is: JSON, for people too."""
+    screen.write(json.dumps(to_jsonable_python(document), indent=2) + "\n")
+
+
 def table(columns: str) -> Draw:
     """Return what draws a record, or a list of them, as a table of these attributes."""
 

@@ -10,7 +10,7 @@ from muniment.cli import views
 from muniment.cli.call import FAILED, REFUSED, Call
 from muniment.cli.command import command, group
 from muniment.cli.options import ASKER, VALUE, Evidence, Note, ProposalId, ProposalIds, Version, flag
-from muniment.cli.output import each, write_error
+from muniment.cli.output import draw_document, each, write_error
 from muniment.cli.plain import plain
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
 from muniment.model.candidate import Refusal
@@ -28,6 +28,7 @@ _OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
 
 
 plain(queue, "list", draw=views.draw_queued, empty="the queue is empty")
+plain(queue, "document", draw=draw_document)
 
 
 @command(queue, "show", options=ASKER)

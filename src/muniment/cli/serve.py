@@ -56,7 +56,7 @@ def serve(
         str,
         flag(
             "--proxies ADDRESSES",
-            "Proxies whose forwarded headers are trusted, separated by commas; by default none.",
+            "Addresses or networks of proxies whose forwarded headers are trusted, by commas; by default none.",
             envvar="MUNIMENT_PROXIES",
         ),
     ] = "",

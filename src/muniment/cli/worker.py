@@ -3,7 +3,7 @@
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,11 +17,14 @@ from muniment.model.work import Backlog, ClockReset
 
 if TYPE_CHECKING:
     import anyio
+    from anyio.abc import TaskStatus
 
+    from muniment.http.logs import Form
     from muniment.supervisor import Command, Link
 
 
 app = typer.Typer()
+log_of_jobs = logging.getLogger("muniment.jobs")
 work = group(app, "work", lists=True)
 _BREAKER = "write_class open at by correct samples"
 
@@ -36,22 +39,32 @@ def worker(
     processes: Annotated[
         int, flag("--processes N", "Processes that share the jobs.", envvar="MUNIMENT_PROCESSES", min=1, max=512)
     ] = 1,
+    log: Annotated[
+        Literal["json", "text"] | None,
+        flag(
+            "--log", "The format of the log on stderr; by default text on a terminal, else JSON.", envvar="MUNIMENT_LOG"
+        ),
+    ] = None,
 ) -> None:
     """Run the background jobs of all tenants.
 
     They are consolidation, expiry, purges after an erasure, batches of the audit chain, webhooks and others. Several
     workers share the jobs. A worker that is killed loses nothing; on Ctrl-C or SIGTERM it finishes its jobs. With
-    several processes, SIGHUP replaces them one by one, and one that dies is replaced.
+    several processes, SIGHUP replaces them one by one, and one that dies is replaced. With --until-idle it says what
+    the jobs did, and keeps a log only with --log.
     """
     import anyio
 
     from muniment import loops
+    from muniment.http import logs
 
     if processes > 1 and until_idle:
         raise InvalidInput("runs in one process: leave out --processes", field="until_idle")
     call.note_broken_readers(call.settings())
+    if not until_idle or log is not None:
+        logs.set_up(log)
     if processes > 1:
-        code, ran = _supervise(call, concurrency, processes)
+        code, ran = _supervise(call, concurrency, processes, log)
     else:
         code, ran = 0, anyio.run(_work, call, until_idle, concurrency, 1, None, backend_options=loops.OPTIONS)
     call.show_line({"jobs": ran}, f"{counted(ran, 'job')} done")
@@ -59,32 +72,31 @@ def worker(
         raise typer.Exit(code)
 
 
-def _supervise(call: Call, concurrency: int, processes: int) -> tuple[int, int]:
+def _supervise(call: Call, concurrency: int, processes: int, form: "Form | None") -> tuple[int, int]:
     """Work in several processes; the exit code, and how many jobs ran."""
     from muniment.supervisor import Supervisor
 
-    # What happens to processes is shown; libraries stay silent as in one process.
-    shown = logging.getLogger("muniment.processes")
-    shown.addHandler(logging.StreamHandler())
-    shown.setLevel("WARNING")
     figures: list[int] = []
     code = Supervisor(
         _work_in_process,
-        (call, concurrency, processes),
+        (call, concurrency, processes, form),
         processes,
-        on_ready=lambda: write_note(f"working in {processes} processes; press Ctrl-C to stop"),
+        on_ready=lambda: log_of_jobs.info("working in %s processes", processes),
         on_figure=figures.append,
     ).run()
     return code, sum(figures)
 
 
-def _work_in_process(_number: int, link: "Link", call: Call, concurrency: int, processes: int) -> None:
+def _work_in_process(
+    number: int, link: "Link", call: Call, concurrency: int, processes: int, form: "Form | None"
+) -> None:
     """Work in one of several processes."""
     import anyio
 
     from muniment import loops
+    from muniment.http import logs
 
-    logging.getLogger().addHandler(logging.NullHandler())
+    logs.set_up(form, process=number)
     link.send(anyio.run(_work, call, False, concurrency, processes, link, backend_options=loops.OPTIONS))
 
 
@@ -101,6 +113,8 @@ async def _work(call: Call, until_idle: bool, concurrency: int, processes: int, 
     def report(due: Due, done: JobResult | None) -> None:
         nonlocal ran
         ran += 1
+        if not until_idle:
+            return  # It stands in the log.
         if done is None:
             write_note(f"{due.tenant_id}  {due.job}: failed, see muniment work jobs")
         elif done.nonzero:
@@ -115,9 +129,10 @@ async def _work(call: Call, until_idle: bool, concurrency: int, processes: int, 
             await running.until_idle()
         else:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
+                # Before it says that it works: then whoever reads that may end it.
+                await tasks.start(_cancel_on_signal, tasks.cancel_scope)
                 if link is None:
-                    write_note("working; press Ctrl-C to stop")
+                    log_of_jobs.info("working")
                 else:
                     link.send("ready")
                     tasks.start_soon(link.follow, partial(_on_command, tasks.cancel_scope))
@@ -134,12 +149,13 @@ def _on_command(scope: "anyio.CancelScope", command: "Command") -> None:
         scope.cancel()
 
 
-async def _cancel_on_signal(scope: "anyio.CancelScope") -> None:
+async def _cancel_on_signal(scope: "anyio.CancelScope", *, task_status: "TaskStatus[None]") -> None:
     import anyio
 
     from muniment.database.end_signals import ending_signals
 
     with anyio.open_signal_receiver(*ending_signals()) as signals:
+        task_status.started()
         async for _ in signals:
             scope.cancel()
 

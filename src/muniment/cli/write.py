@@ -8,9 +8,10 @@ import typer
 from muniment.cli import views
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
-from muniment.cli.inputs import read_payload, read_text
+from muniment.cli.inputs import read_object, read_payload, read_text
 from muniment.cli.options import ASKER, CIRCUMSTANCES, CORRECTION, FACT, SPEAKS_FOR, WHERE, Label, argument, flag
 from muniment.cli.output import write_error
+from muniment.errors import InvalidInput
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.fields import CaptureKind, WriteClass
 from muniment.model.proposal import Submission
@@ -57,15 +58,25 @@ def capture(
 @command(app, "propose", options=(*FACT, *_OPTIONS))
 def propose(
     call: Call,
-    write_class: Annotated[WriteClass, flag("--class", "The class of the fact.")],
+    write_class: Annotated[WriteClass | None, flag("--class", "The class of the fact.")] = None,
     text: Annotated[str | None, flag("--text TEXT", "The fact in words.")] = None,
+    document: Annotated[
+        Path | None, flag("--document FILE", "Instead: a proposal document, in JSON, as it is exchanged; - is stdin.")
+    ] = None,
     capture_kind: Kind = None,
     classification: Label = None,
 ) -> None:
     """Propose a typed fact: it is captured, checked by the gates and queued for review.
 
-    Ends with 3 if a gate refuses it; the capture stays.
+    Ends with 3 if a gate refuses it; the capture stays. A document keeps its id; its checks are computed anew.
     """
+    if (write_class is None) == (document is None):
+        raise InvalidInput("give the class of a fact, or a document", field="write_class")
+    if document is not None:
+        whole = read_object(document, "document")
+        with call.open() as fabric:
+            _show_submission(call, fabric.propose(call.writer(), **cast("ProposeFields", whole)))
+        return
     fields = call.capture_fields(write_class=write_class, text=text, kind=capture_kind, classification=classification)
     author = call.writer()
     with call.open() as fabric:

@@ -211,6 +211,11 @@ class ClientLifecycle(ClientGroup):
         return await self._connection.bound_user()
 
 
+def secret_of(client: ClientGroup, purpose: str) -> bytes:
+    """Return a secret for one purpose, derived from a client's credential: another one has another."""
+    return client._connection.transport.secret(purpose)  # pyright: ignore[reportPrivateUsage]
+
+
 def segment(value: Any, field: str) -> str:
     """An id as one part of a path; raises `InvalidInput` for what is none."""
     text = check_name(value, field)

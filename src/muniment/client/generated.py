@@ -22,18 +22,21 @@ if TYPE_CHECKING:
     from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, Receipts, RefusalEntry, Rerun, RerunReason
     from muniment.model.chain import Head, Sealed, Verification
     from muniment.model.compiled import CompiledMemory
-    from muniment.model.consent import Consent, ConsentReach, Sweep
+    from muniment.model.consent import Consent, ConsentDocument, ConsentOutcome, ConsentReach, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
     from muniment.model.erasure import Erasure, FactErasure, NameSearch, SharedCaptures
     from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
+    from muniment.model.exports import Export
     from muniment.model.fields import Tier, WriteClass
+    from muniment.model.imports import ImportPreview, ImportReceipt, ImportState, ImportVerdicts, ItemOutcome
+    from muniment.model.item import Item, Items, ItemWaiting, ItemWritten, Namespaces
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.notices import AlertKind, Alerts, DigestEvery, Notice, NoticeChannel, Notified
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
-    from muniment.model.proposal import Outcome, Proposal, Submission
+    from muniment.model.proposal import Outcome, Proposal, ProposalDocument, Submission
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
     from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
     from muniment.model.subject import (
@@ -71,6 +74,7 @@ if TYPE_CHECKING:
 
 _PROPOSAL: Result[Proposal] = Result("muniment.model.proposal.Proposal")
 _QUEUE_COUNTS: Result[QueueCounts] = Result("muniment.model.review_views.QueueCounts")
+_PROPOSAL_DOCUMENT: Result[ProposalDocument] = Result("muniment.model.proposal.ProposalDocument")
 _EVIDENCE: Result[Evidence] = Result("muniment.model.trail.Evidence")
 _OUTCOME_LIST: Result[list[Outcome]] = Result("muniment.model.proposal.Outcome", many=True)
 _PROPOSAL_OR_REFUSAL: Result[Proposal | Refusal] = Result(
@@ -80,6 +84,8 @@ _EDIT_CHECK: Result[EditCheck] = Result("muniment.model.review_views.EditCheck")
 _PREVIEW: Result[Preview] = Result("muniment.model.review_views.Preview")
 _PRESENCE_LIST: Result[list[Presence]] = Result("muniment.model.review_views.Presence", many=True)
 _CONSENT: Result[Consent] = Result("muniment.model.consent.Consent")
+_CONSENT_OUTCOME_LIST: Result[list[ConsentOutcome]] = Result("muniment.model.consent.ConsentOutcome", many=True)
+_CONSENT_DOCUMENT: Result[ConsentDocument] = Result("muniment.model.consent.ConsentDocument")
 _CONSENT_REACH_LIST: Result[list[ConsentReach]] = Result("muniment.model.consent.ConsentReach", many=True)
 _SWEEP: Result[Sweep] = Result("muniment.model.consent.Sweep")
 _MY_MEMORY: Result[MyMemory] = Result("muniment.model.subject.MyMemory")
@@ -99,9 +105,19 @@ _SUBMISSION_OR_REFUSAL: Result[Submission | Refusal] = Result(
 _MY_CONSENT_REQUEST: Result[MyConsentRequest] = Result("muniment.model.subject.MyConsentRequest")
 _MY_EXPORT: Result[MyExport] = Result("muniment.model.subject.MyExport")
 _ERASURE_REQUEST: Result[ErasureRequest] = Result("muniment.model.subject.ErasureRequest")
+_IMPORT_PREVIEW: Result[ImportPreview] = Result("muniment.model.imports.ImportPreview")
+_IMPORT_RECEIPT: Result[ImportReceipt] = Result("muniment.model.imports.ImportReceipt")
+_ITEM_OUTCOME_LIST: Result[list[ItemOutcome]] = Result("muniment.model.imports.ItemOutcome", many=True)
+_IMPORT_STATE: Result[ImportState] = Result("muniment.model.imports.ImportState")
+_IMPORT_VERDICTS: Result[ImportVerdicts] = Result("muniment.model.imports.ImportVerdicts")
 _ONE_TIME_CODE: Result[OneTimeCode] = Result("muniment.model.subject.OneTimeCode")
 _CONTRADICTION: Result[Contradiction] = Result("muniment.model.contradiction.Contradiction")
 _CONTRADICTION_DETAILS: Result[ContradictionDetails] = Result("muniment.model.contradiction.ContradictionDetails")
+_ITEM_WRITTEN: Result[ItemWritten] = Result("muniment.model.item.ItemWritten")
+_ITEM_OR_NONE: Result[Item | None] = Result("muniment.model.item.Item", "types.NoneType")
+_ITEMS: Result[Items] = Result("muniment.model.item.Items")
+_NAMESPACES: Result[Namespaces] = Result("muniment.model.item.Namespaces")
+_ITEM_WAITING_LIST: Result[list[ItemWaiting]] = Result("muniment.model.item.ItemWaiting", many=True)
 _MEMORY_SUMMARY: Result[MemorySummary] = Result("muniment.model.browse.MemorySummary")
 _MEMORY_CHANGES: Result[MemoryChanges] = Result("muniment.model.browse.MemoryChanges")
 _TURN_LIST: Result[list[Turn]] = Result("muniment.model.browse.Turn", many=True)
@@ -146,6 +162,7 @@ _ADOPTION: Result[Adoption] = Result("muniment.model.metrics.Adoption")
 _ERASURE: Result[Erasure] = Result("muniment.model.erasure.Erasure")
 _FACT_ERASURE: Result[FactErasure] = Result("muniment.model.erasure.FactErasure")
 _NAME_SEARCH: Result[NameSearch] = Result("muniment.model.erasure.NameSearch")
+_EXPORT: Result[Export] = Result("muniment.model.exports.Export")
 _SEALED: Result[Sealed] = Result("muniment.model.chain.Sealed")
 _HEAD: Result[Head] = Result("muniment.model.chain.Head")
 _VERIFICATION: Result[Verification] = Result("muniment.model.chain.Verification")
@@ -186,6 +203,13 @@ class AsyncQueueClient(ClientGroup):
     async def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """Read a proposal with all its verdicts; raises `NotFound`."""
         return await self._get(asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}", _PROPOSAL)
+
+    async def document(self, asker: Asker, proposal_id: str) -> ProposalDocument:
+        """Return a proposal as a document, in the form that `propose` takes, with its checks as they were computed.
+
+        Raises `NotFound`, and `InvalidInput` for a plain statement, which has no entity and no predicate.
+        """
+        return await self._get(asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/document", _PROPOSAL_DOCUMENT)
 
     async def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
         """Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
@@ -356,8 +380,29 @@ class AsyncConsentsClient(ClientGroup):
     """The consent ledger of a tenant."""
 
     async def grant(self, asker: Asker, **fields: Unpack[ConsentFields]) -> Consent:
-        """Record a consent; with `supersedes` it renews or changes an earlier one."""
+        """Record a consent; with `supersedes` it renews or changes an earlier one.
+
+        It also takes the fields of a consent document as they are (`**document`): recorded elsewhere, with its own id,
+        times and evidence. The same document twice is one record. Raises `Conflict` for an id with other content, and
+        `Denied` for a document of another tenant.
+        """
         return await self._send(asker, "/v1/consents", _CONSENT, {**fields})
+
+    async def grant_many(
+        self, asker: Asker, documents: Sequence[Mapping[str, Any]], *, each: bool = False
+    ) -> list[ConsentOutcome]:
+        """Record many consent documents, all or none, or `each` by itself; the outcomes are in their order.
+
+        With an error nothing is recorded, unless `each` is set; every document that has one is named with it. Documents
+        that are in the ledger already count as recorded: a call can be repeated.
+        """
+        return await self._send(
+            asker, "/v1/consents/documents", _CONSENT_OUTCOME_LIST, {"documents": documents, "each": each}, slow=True
+        )
+
+    async def document(self, asker: Asker, consent_id: str) -> ConsentDocument:
+        """Return one record as a consent document, in the form that `consent.grant` takes. Raises `NotFound`."""
+        return await self._get(asker, f"/v1/consents/{segment(consent_id, 'consent_id')}/document", _CONSENT_DOCUMENT)
 
     async def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
         """Revoke a consent: its memories are hidden from the next recall on."""
@@ -589,6 +634,76 @@ class AsyncMeClient(ClientGroup):
         return await self._send(asker, "/v1/me/erasure", _ERASURE_REQUEST, slow=True)
 
 
+class AsyncImportsClient(ClientGroup):
+    """Items of other memory systems, brought in through the same gates as everything (IMP-1)."""
+
+    async def preview(
+        self, asker: Asker, system: str, items: Sequence[Mapping[str, Any]], *, check_only: bool = False
+    ) -> ImportPreview:
+        """Show what an import would make of each item: refused by which gate and why, waiting and why, promoted,
+        duplicate.
+
+        Nothing is written, by a login that cannot. The items pass the same gates as when they are imported, and those
+        that policy would promote are also compared with each other.
+        """
+        return await self._send(
+            asker,
+            "/v1/imports/preview",
+            _IMPORT_PREVIEW,
+            {"system": system, "items": items, "check_only": check_only},
+            slow=True,
+        )
+
+    async def run(
+        self, asker: Asker, system: str, items: Sequence[Mapping[str, Any]], *, import_id: str | None = None
+    ) -> ImportReceipt:
+        """Import items from another system, all that are valid in one transaction: each becomes a capture.
+
+        The capture's author is the caller; source and trust are the import's own class. Author and times of the other
+        system are kept as claims. `consolidate`, or the worker, then takes them through the gates like everything else.
+        An item that was imported before is left out, so a call can be repeated; one that changed there comes in again,
+        one that was erased here does not. Items that are not valid are named with their errors, and the others are
+        imported.
+        """
+        return await self._send(
+            asker, "/v1/imports", _IMPORT_RECEIPT, {"system": system, "items": items, "import_id": import_id}, slow=True
+        )
+
+    async def outcomes(self, asker: Asker, capture_ids: Sequence[str]) -> list[ItemOutcome]:
+        """Show what became of imported captures, in the order of the ids: refused, waiting, promoted, duplicate.
+
+        Ids and codes, no content. What is not the capture of an import is left out.
+        """
+        return await self._send(asker, "/v1/imports/outcomes", _ITEM_OUTCOME_LIST, {"capture_ids": capture_ids})
+
+    async def get(self, asker: Asker, import_id: str) -> ImportState:
+        """Show how far an import has come: its captures, and what became of their facts. Raises `NotFound`."""
+        return await self._get(asker, f"/v1/imports/{segment(import_id, 'import_id')}", _IMPORT_STATE)
+
+    async def approve(
+        self,
+        asker: Asker,
+        import_id: str,
+        *,
+        note: str | None = None,
+        acknowledge: Mapping[str, str] = {},
+        limit: int = 200,
+        after: str | None = None,
+    ) -> ImportVerdicts:
+        """Approve the open proposals of an import, by the caller's named verdict, a page at a time.
+
+        Only ordinary ones are approved (REV-13), and what is durable or sensitive not by whoever imported it (REV-4);
+        the others are left out, with the reasons. Raises `NotFound`.
+        """
+        return await self._send(
+            asker,
+            f"/v1/imports/{segment(import_id, 'import_id')}/approve",
+            _IMPORT_VERDICTS,
+            {"note": note, "acknowledge": acknowledge, "limit": limit, "after": after},
+            slow=True,
+        )
+
+
 class AsyncErasureRequestsClient(ClientGroup):
     """Requests of end users that everything about them is erased; a privacy officer releases or refuses each."""
 
@@ -686,6 +801,116 @@ class AsyncContradictionsClient(ClientGroup):
             _CONTRADICTION,
             {"way": way, "keep": keep, "existing": existing, "incoming": incoming, "note": note},
         )
+
+
+class AsyncStoredItemsClient(ClientGroup):
+    """What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or is
+    promoted by policy, and reading it is a recall (ADP-2, ADP-3).
+    """
+
+    async def put(
+        self,
+        run: RunContext,
+        namespace: Sequence[str],
+        key: str,
+        value: Any,
+        *,
+        text: str | None = None,
+        ttl: float | None = None,
+        origin: str | None = None,
+        classification: str = "INTERNAL",
+        confidence: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> ItemWritten:
+        """Put a value under a namespace and a key: a proposal, which supersedes the value that is there once promoted.
+
+        It is promoted at once where the pack lets policy promote it, and otherwise waits for a person: until then
+        `items.get` returns the value before it. What a gate refuses is returned as `refused`, with gate and reason.
+        """
+        return await self._send_run(
+            run,
+            "/v1/items",
+            _ITEM_WRITTEN,
+            {
+                "namespace": namespace,
+                "key": key,
+                "value": value,
+                "text": text,
+                "ttl": ttl,
+                "origin": origin,
+                "classification": classification,
+                "confidence": confidence,
+                "idempotency_key": idempotency_key,
+            },
+        )
+
+    async def delete(
+        self, run: RunContext, namespace: Sequence[str], key: str, *, origin: str | None = None
+    ) -> ItemWritten:
+        """Ask that an item is deleted: a request that a person decides; until then it stays (ADP-4).
+
+        The person whom it is about has it forgotten at once by `me.forget` with its `memory_id`. A request that waits
+        already is returned again. Raises `NotFound` if the run sees no such item.
+        """
+        return await self._send_run(
+            run, "/v1/items/delete", _ITEM_WRITTEN, {"namespace": namespace, "key": key, "origin": origin}
+        )
+
+    async def get(self, run: RunContext, namespace: Sequence[str], key: str) -> Item | None:
+        """Get the item of that namespace and key, as a recall that is recorded; None if there is none that the run
+        sees.
+
+        `pending` counts the values that this agent put on the key and that wait for a person.
+        """
+        return await self._send_run(run, "/v1/items/get", _ITEM_OR_NONE, {"namespace": namespace, "key": key})
+
+    async def search(
+        self,
+        run: RunContext,
+        namespace: Sequence[str] = (),
+        *,
+        query: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> Items:
+        """Search the items in a namespace and below it; it is recorded as a recall.
+
+        With a query the most relevant come first, otherwise the newest. `where` and an offset look through the first
+        1,000; what was not returned is counted in `omitted`.
+        """
+        return await self._send_run(
+            run,
+            "/v1/items/search",
+            _ITEMS,
+            {"namespace": namespace, "query": query, "where": where, "limit": limit, "offset": offset},
+        )
+
+    async def namespaces(
+        self,
+        run: RunContext,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Namespaces:
+        """List the namespaces that have an item which the run sees, in alphabetical order; at most 1,000 are
+        looked at.
+        """
+        return await self._send_run(
+            run,
+            "/v1/items/namespaces",
+            _NAMESPACES,
+            {"prefix": prefix, "suffix": suffix, "max_depth": max_depth, "limit": limit, "offset": offset},
+        )
+
+    async def status(self, run: RunContext, namespace: Sequence[str] = (), key: str | None = None) -> list[ItemWaiting]:
+        """List what this agent put there, or asked to delete, that waits for a person; the latest first, at most
+        100.
+        """
+        return await self._send_run(run, "/v1/items/status", _ITEM_WAITING_LIST, {"namespace": namespace, "key": key})
 
 
 class AsyncMemoriesClient(ClientGroup):
@@ -1132,6 +1357,11 @@ class AsyncClient(ClientLifecycle):
         return AsyncMeClient(self._connection)
 
     @property
+    def imports(self) -> AsyncImportsClient:
+        """Imports from other systems."""
+        return AsyncImportsClient(self._connection)
+
+    @property
     def erasure_requests(self) -> AsyncErasureRequestsClient:
         """Requests of end users to be erased."""
         return AsyncErasureRequestsClient(self._connection)
@@ -1145,6 +1375,11 @@ class AsyncClient(ClientLifecycle):
     def contradictions(self) -> AsyncContradictionsClient:
         """Facts that contradict each other."""
         return AsyncContradictionsClient(self._connection)
+
+    @property
+    def items(self) -> AsyncStoredItemsClient:
+        """Values under a namespace and a key, as agent frameworks keep them."""
+        return AsyncStoredItemsClient(self._connection)
 
     @property
     def memories(self) -> AsyncMemoriesClient:
@@ -1205,6 +1440,10 @@ class AsyncClient(ClientLifecycle):
         """Propose a typed fact. It is captured, passes the gates and enters the queue, in one transaction.
 
         When a gate refuses it, the refusal is returned, with the gate and the reason, and the capture stays.
+
+        It also takes the fields of a proposal document as they are (`**document`): the proposal gets the document's id,
+        and every check in it is computed anew. The same document twice is one proposal. Raises `Conflict` for an id
+        that is taken.
         """
         return await self._send(asker, "/v1/proposals", _SUBMISSION_OR_REFUSAL, {**fields}, as_run=True)
 
@@ -1378,6 +1617,30 @@ class AsyncClient(ClientLifecycle):
             slow=True,
         )
 
+    async def export(
+        self,
+        asker: Asker,
+        *,
+        subject: str | None = None,
+        user_id: str | None = None,
+        run: RunContext | None = None,
+        query: str | None = None,
+    ) -> Export:
+        """Export in the clear: everything that is held about one subject (an access request), or one answer to a run.
+
+        A subject's export holds what the person themselves would see, and no text that is sealed under anybody else's
+        key. An answer is a recall of that run, recorded like any other. Each export is an event. A whole tenant is
+        exported only as a sealed backup, by whoever owns the database: `muniment export tenant`.
+        """
+        return await self._send(
+            asker,
+            "/v1/exports",
+            _EXPORT,
+            {"subject": subject, "user_id": user_id, "query": query},
+            about=run,
+            slow=True,
+        )
+
     async def seal(self, tenant_id: str) -> int:
         """Seal the tenant's events in the audit chain; returns how many there were.
 
@@ -1416,14 +1679,26 @@ class AsyncClient(ClientLifecycle):
         types: Iterable[EventType] | None = None,
         about: str | None = None,
         latest: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Event]:
         """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
         Of an event with several `items` those about the id are listed. With `latest` the last come first, and `after`
-        is the number that they come before. A page ends with a whole transaction.
+        is the number that they come before. A page ends with a whole transaction. `since` and `until` narrow them to a
+        range of time.
         """
         return await self._list(
-            asker, "/v1/events", _EVENT, after=after, limit=limit, types=types, about=about, latest=latest
+            asker,
+            "/v1/events",
+            _EVENT,
+            after=after,
+            limit=limit,
+            types=types,
+            about=about,
+            latest=latest,
+            since=since,
+            until=until,
         )
 
     async def get(self, asker: Asker, memory_id: str) -> PromotedMemory:

@@ -1,8 +1,10 @@
 """The wire: one request, tried again where that is safe, and its problem as the error that the fabric would raise."""
 
+import hmac
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from random import uniform
 from typing import Any, TypeVar, cast
 from uuid import uuid4
@@ -65,6 +67,7 @@ class Transport:
     def __init__(self, where: Where, *, timeout: float = ANSWER_WITHIN, retries: int = RETRIES) -> None:
         self._timeout = timeout
         self._pauses = PAUSES[:retries]
+        self._key = where.key.encode()
         self._http = httpx2.AsyncClient(
             base_url=where.url,
             headers={"Authorization": f"Bearer {where.key}", "User-Agent": "muniment-client"},
@@ -72,6 +75,10 @@ class Transport:
             follow_redirects=False,
             limits=httpx2.Limits(max_connections=32, max_keepalive_connections=32),
         )
+
+    def secret(self, purpose: str) -> bytes:
+        """Return a secret for one purpose, derived from the credential."""
+        return hmac.digest(self._key, b"muniment/client\x00" + purpose.encode(), sha256)
 
     async def close(self) -> None:
         """Close the connections."""

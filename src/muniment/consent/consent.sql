@@ -6,9 +6,9 @@ SELECT holder FROM subjects WHERE tenant_id = :tenant_id AND holder = :holder FO
 
 -- name: insert
 INSERT INTO consents (tenant_id, consent_id, seq, action, subject, purpose, predicates, labels, basis, captured_at,
-  valid_from, valid_until, auditor_id, supersedes, root_id, evidence, txid)
+  valid_from, valid_until, auditor_id, supersedes, root_id, evidence, txid, stated_at, stated_auditor)
 VALUES (:tenant_id, :consent_id, :seq, :action, :subject, :purpose, :predicates, :labels, :basis, :at,
-  :valid_from, coalesce(:valid_until::timestamptz, 'infinity'), :auditor_id, :supersedes, :root_id, :evidence, :txid)
+  :valid_from, coalesce(:valid_until::timestamptz, 'infinity'), :auditor_id, :supersedes, :root_id, :evidence, :txid, :stated_at, :stated_auditor)
 
 -- name: of_subjects
 -- All records about those subjects, each with the record that superseded it.
@@ -30,6 +30,10 @@ SELECT seq FROM consents WHERE tenant_id = :tenant_id AND consent_id = :after
 -- name: one
 {ledger c}
 WHERE c.tenant_id = :tenant_id AND c.consent_id = :consent_id
+
+-- name: some
+{ledger c}
+WHERE c.tenant_id = :tenant_id AND c.consent_id = ANY (:consent_ids)
 
 -- name: reach
 -- plan: each time

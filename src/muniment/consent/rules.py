@@ -1,6 +1,6 @@
 """Rules of consent: the state of a record, and which record allows a fact to be remembered."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from muniment.model.consent import Consent, State
@@ -21,6 +21,18 @@ def state_of(consent: Consent, now: datetime) -> State:
     if consent.valid_until is not None and now >= consent.valid_until:
         return "expired"
     return "active"
+
+
+def covers_predicate(predicates: Sequence[str], predicate: str | None) -> bool:
+    """Whether a consent covers a predicate: by name, or by a beginning and a `*`; a plain statement has none.
+
+    The condition `consent_covers` in database/fragments.sql is the same.
+    """
+    if "*" in predicates:
+        return True
+    return predicate is not None and any(
+        predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in predicates
+    )
 
 
 def unbroken(earlier: Consent, renewed_from: datetime) -> bool:
@@ -44,7 +56,7 @@ def covering(
         for consent in consents
         if state_of(consent, now) == "active"
         and ("*" in purposes or consent.purpose in purposes)
-        and ("*" in consent.predicates_allowed or (predicate is not None and predicate in consent.predicates_allowed))
+        and covers_predicate(consent.predicates_allowed, predicate)
         and label in consent.data_classifications_allowed
     ]
     return max(allowing, key=lambda consent: consent.seq, default=None)

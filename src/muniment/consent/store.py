@@ -29,14 +29,19 @@ CHAINS = 100
 
 def check(terms: ConsentInput, pack: Pack, now: datetime) -> None:
     """Check what needs the pack and the time; raises `InvalidInput`."""
+    check_names(terms, pack)
+    if terms.valid_until is not None and terms.valid_until <= max(terms.valid_from or now, now):
+        raise InvalidInput("must lie in the future, after valid_from", field="valid_until")
+
+
+def check_names(terms: ConsentInput, pack: Pack) -> None:
+    """Check the subject's namespace and the labels by the pack; raises `InvalidInput`."""
     if not pack.identity.knows_namespace(terms.subject):
         namespace = terms.subject.partition(":")[0]
         raise InvalidInput(f"the pack {pack.ref} declares no namespace {namespace}", field="subject")
     for label in terms.data_classifications_allowed:
         if not pack.has_label(label):
             raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed")
-    if terms.valid_until is not None and terms.valid_until <= max(terms.valid_from or now, now):
-        raise InvalidInput("must lie in the future, after valid_from", field="valid_until")
 
 
 async def grant(tx: Transaction, vault: Vault, officer: Principal, terms: ConsentInput, pack: Pack) -> Consent:
@@ -47,7 +52,7 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, terms: Consen
     """
     terms = await _with_alias_resolved(tx, vault, terms, pack)
     holder = holder_of(terms.subject, None)
-    keys = await _lock_subject(tx, vault, holder)
+    keys = await lock_subjects(tx, vault, [holder])
     consent_id = make_id("cns", tx.now)
     root_id = consent_id
     if terms.supersedes is not None:
@@ -72,7 +77,7 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, terms: Consen
     if terms.valid_until is not None and terms.valid_until <= tick.at:
         # The tenant's clock is ahead of the caller's.
         raise InvalidInput("must lie in the future", field="valid_until")
-    await _insert(
+    await insert(
         tx,
         terms,
         action="grant",
@@ -104,12 +109,12 @@ async def revoke(
     """Revoke a consent with a new record that supersedes it; raises `NotFound` or `ConsentChanged`."""
     earlier = await one(tx, vault, consent_id)
     holder = holder_of(earlier.subject, None)
-    keys = await _lock_subject(tx, vault, holder)
+    keys = await lock_subjects(tx, vault, [holder])
     earlier = await one(tx, vault, consent_id)
     if earlier.superseded_by is not None or earlier.action == "revoke":
         raise ConsentChanged("was superseded or revoked before", field="consent_id")
     revocation_id = make_id("cns", tx.now)
-    await _insert(
+    await insert(
         tx,
         earlier,
         action="revoke",
@@ -125,12 +130,16 @@ async def revoke(
     return await one(tx, vault, consent_id)
 
 
-async def _lock_subject(tx: Transaction, vault: Vault, holder: str) -> dict[str, SubjectKey]:
-    """Lock the subject exclusively and return its key; first of all, as a shared lock cannot be raised safely."""
-    there = await tx.row("consent.lock_subject", holder=holder)
-    keys = await vault.keys(tx, [holder], make=True)
-    if there is None:
-        await tx.row("consent.lock_subject", holder=holder)
+async def lock_subjects(tx: Transaction, vault: Vault, holders: Sequence[str]) -> dict[str, SubjectKey]:
+    """Lock subjects exclusively, in this order, and return their keys.
+
+    It is done first of all, as a shared lock cannot be raised safely.
+    """
+    there = [await tx.row("consent.lock_subject", holder=holder) for holder in holders]
+    keys = await vault.keys(tx, holders, make=True)
+    for holder, row in zip(holders, there, strict=True):
+        if row is None:
+            await tx.row("consent.lock_subject", holder=holder)
     return keys
 
 
@@ -192,6 +201,11 @@ async def one(tx: Transaction, vault: Vault, consent_id: str, field: str = "cons
     return (await _opened(tx, vault, [row]))[0]
 
 
+async def some(tx: Transaction, vault: Vault, consent_ids: Sequence[str]) -> list[Consent]:
+    """Read those of these records that there are, each with its state now."""
+    return await _opened(tx, vault, await tx.rows("consent.some", consent_ids=list(consent_ids)))
+
+
 async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> list[Consent]:
     keys = await vault.keys(tx, {holder_of(row["subject"], None) for row in rows if row["evidence"]})
     records: list[Consent] = []
@@ -205,11 +219,12 @@ async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> list[Co
     return records
 
 
-async def _insert(tx: Transaction, terms: Consent | ConsentInput, **values: object) -> None:
+async def insert(tx: Transaction, terms: Consent | ConsentInput, **values: object) -> None:
     """Insert a record on those terms; raises `ConsentChanged` where another record superseded the same one."""
     tick = await tx.tick()
     lists = {"predicates": list(terms.predicates_allowed), "labels": list(terms.data_classifications_allowed)}
     same = {"subject": terms.subject, "purpose": terms.purpose, "basis": terms.basis}
+    values = {"stated_at": None, "stated_auditor": None} | values
     try:
         await tx.do("consent.insert", seq=tick.seq, at=tick.at, **lists, **same, **values)
     except psycopg.errors.UniqueViolation as error:

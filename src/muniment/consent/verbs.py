@@ -1,30 +1,160 @@
 """The verbs of the consent ledger."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, cast
 
+from pydantic import Field, Strict
+
+from muniment.consent import documents, tombstones
 from muniment.consent import store as consent
-from muniment.consent import tombstones
 from muniment.context import FabricContext
-from muniment.errors import InvalidInput
-from muniment.model.consent import Consent, ConsentInput, ConsentReach, Sweep
+from muniment.errors import Conflict, InvalidInput, MunimentError
+from muniment.loops import give_way
+from muniment.model.consent import Consent, ConsentDocument, ConsentInput, ConsentOutcome, ConsentReach, Sweep
 from muniment.model.context import Principal
-from muniment.model.fields import Ceid, EvidenceRefs, Name
-from muniment.model.inputs import Listing, PageSize, VerbInput
+from muniment.model.fields import Ceid, EvidenceRefs, Name, build
+from muniment.model.inputs import Listing, PageSize, Passed, VerbInput, check_whole_number
+from muniment.pack import Pack
 from muniment.verbs.declaration import verb
+
+# Documents that are checked before other tasks of the event loop run.
+_SLICE = 50
+
+
+# Documents that are recorded in one call.
+MOST_DOCUMENTS = 10_000
 
 
 class ConsentFields(ConsentInput):
     """What `consent.grant` takes."""
 
 
-@verb("consent.grant", right="consent", http="POST /consents", status=201, keywords=ConsentFields, retry=True)
-async def grant(context: FabricContext, officer: Principal, request: ConsentFields) -> Consent:
-    """Record a consent; with `supersedes` it renews or changes an earlier one."""
+@verb(
+    "consent.grant",
+    right="consent",
+    http="POST /consents",
+    status=201,
+    unchecked=ConsentFields,
+    keywords=ConsentFields,
+    retry=True,
+    custom_route=True,
+)
+async def grant(context: FabricContext, officer: Principal, fields: Mapping[str, Any]) -> Consent:
+    """Record a consent; with `supersedes` it renews or changes an earlier one.
+
+    It also takes the fields of a consent document as they are (`**document`): recorded elsewhere, with its own id,
+    times and evidence. The same document twice is one record. Raises `Conflict` for an id with other content, and
+    `Denied` for a document of another tenant.
+    """
     pack = await context.pack_for(officer)
+    if documents.is_document(fields):
+        (recorded,) = await _record(context, officer, [await _read(context, officer, fields, pack)], pack)
+        return recorded
+    request = build(ConsentFields, fields)
     consent.check(request, pack, context.now())
     await context.open_tenant(officer.tenant_id)
     async with context.write_once(officer.tenant_id, "privacy", under=pack) as tx:
         return await consent.grant(tx, context.vault, officer, request, pack)
+
+
+async def _read(context: FabricContext, officer: Principal, fields: Any, pack: Pack) -> ConsentDocument:
+    async with context.reported(officer, "consent"):
+        return documents.read_document(fields, officer, pack, context.now())
+
+
+async def _record(
+    context: FabricContext, officer: Principal, found: Sequence[ConsentDocument], pack: Pack
+) -> list[Consent]:
+    await context.open_tenant(officer.tenant_id)
+    async with context.write_once(officer.tenant_id, "privacy", under=pack) as tx:
+        return await documents.record_all(tx, context.vault, officer, found, pack)
+
+
+class ConsentDocuments(VerbInput):
+    """Many consent documents."""
+
+    documents: Annotated[Any, Passed(Sequence[Mapping[str, Any]], body=tuple[dict[str, Any], ...])]
+    each: Annotated[bool, Strict()] = Field(
+        False, description="record each by itself, and leave out those with an error; by default all or none"
+    )
+
+
+@verb(
+    "consent.grant_many",
+    right="consent",
+    http="POST /consents/documents",
+    status=201,
+    positional=("documents",),
+    retry=True,
+    slow=True,
+)
+async def grant_many(context: FabricContext, officer: Principal, request: ConsentDocuments) -> list[ConsentOutcome]:
+    """Record many consent documents, all or none, or `each` by itself; the outcomes are in their order.
+
+    With an error nothing is recorded, unless `each` is set; every document that has one is named with it. Documents
+    that are in the ledger already count as recorded: a call can be repeated.
+    """
+    given: Any = request.documents
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        raise InvalidInput("expected a list of consent documents", field="documents")
+    items = cast("Sequence[Any]", given)
+    check_whole_number(len(items), "documents", least=1, most=MOST_DOCUMENTS)
+    pack = await context.pack_for(officer)
+    outcomes: dict[int, ConsentOutcome] = {}
+    found: dict[int, ConsentDocument] = {}
+    for place, fields in enumerate(items):
+        try:
+            found[place] = await _read(context, officer, fields, pack)
+        except MunimentError as error:
+            outcomes[place] = documents.failed(fields, error)
+        if place % _SLICE == 0:
+            await give_way()
+    if found and (request.each or not outcomes):
+        outcomes |= await _record_found(context, officer, found, pack, each=request.each)
+    left = ConsentOutcome(message="not recorded: another document has an error")
+    return [outcomes.get(place, left) for place in range(len(items))]
+
+
+async def _record_found(
+    context: FabricContext, officer: Principal, found: Mapping[int, ConsentDocument], pack: Pack, *, each: bool
+) -> dict[int, ConsentOutcome]:
+    """Record checked documents and return the outcome of each by its place."""
+    async with context.read_only(officer.tenant_id) as tx:
+        before = {
+            one.consent_id for one in await consent.some(tx, context.vault, [d.consent_id for d in found.values()])
+        }
+    outcomes: dict[int, ConsentOutcome] = {}
+    batches = [{place: one} for place, one in found.items()] if each else [found]
+    for batch in batches:
+        try:
+            await _record(context, officer, list(batch.values()), pack)
+        except Conflict as error:
+            outcomes |= {place: documents.failed({"consent_id": one.consent_id}, error) for place, one in batch.items()}
+            continue
+        for place, one in batch.items():
+            outcomes[place] = ConsentOutcome(
+                consent_id=one.consent_id, recorded=True, repeated=one.consent_id in before
+            )
+            before.add(one.consent_id)
+    return outcomes
+
+
+class ConsentId(VerbInput):
+    """A consent."""
+
+    consent_id: Name
+
+
+@verb(
+    "consent.document",
+    right="read_consent",
+    http="GET /consents/{consent_id}/document",
+    cli="consent document",
+)
+async def document(context: FabricContext, reader: Principal, request: ConsentId) -> ConsentDocument:
+    """Return one record as a consent document, in the form that `consent.grant` takes. Raises `NotFound`."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return (await consent.one(tx, context.vault, request.consent_id)).document
 
 
 class Revoke(VerbInput):

@@ -12,8 +12,9 @@ from pydantic_core import to_json
 
 from muniment.candidates.calibration import is_proven
 from muniment.candidates.ontology import resolved
-from muniment.candidates.rules import compared_as, intent_under, lasts_as_long, vouched_for_extractor
+from muniment.candidates.rules import compared_as, lasts_as_long, vouched_for_extractor
 from muniment.capture.rules import user_subject
+from muniment.contradictions.scopes import agree, covers, overlap
 from muniment.language.assertion import (
     Judge,
     Judgement,
@@ -24,9 +25,9 @@ from muniment.language.assertion import (
     share_enough_words,
 )
 from muniment.language.instructions import visible_text
-from muniment.language.messages.updates import has_update_words
+from muniment.language.messages.updates import has_update_words, is_about_speaker
 from muniment.language.readers import PairScores
-from muniment.model.candidate import Candidate, Scope
+from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import Tier
@@ -241,8 +242,7 @@ def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -
     """Return the memories of which it is a duplicate (REV-7): no higher label, no shorter lifetime, no other times.
 
     Otherwise a fact would be lost to a memory that some readers may not see, that expires sooner, or that holds at
-    another time. A correction
-    repeats only a correction.
+    another time. A correction repeats only a correction.
     """
     return [
         memory
@@ -291,7 +291,7 @@ def _by_key(candidate: Candidate, other: Candidate | PromotedMemory, pack: Pack)
 
 def may_be_about_one(one: Candidate, other: Candidate | PromotedMemory, by: Comparison) -> bool:
     """Whether two texts may be about the same subject, so that they are compared."""
-    return _agree(compared_as(one, by.identity), compared_as(other, by.identity))
+    return agree(compared_as(one, by.identity), compared_as(other, by.identity))
 
 
 def normal(value: Any) -> bytes:
@@ -353,7 +353,7 @@ def is_own_update(decision: Decision) -> bool:
 
 
 def is_users_own(candidate: Candidate, capture: Capture, pack: Pack) -> bool:
-    """Whether a fact is what the run's own user said about themselves, as it was read from their words (ISO-8)."""
+    """Whether a fact is kept as the run's own user's, as it was read from their words (ISO-8)."""
     own = user_subject(candidate.scope.user_id, pack)
     return (
         own is not None
@@ -369,15 +369,18 @@ def updates_own(candidate: Candidate, capture: Capture, found: Contradicted, pac
     """Whether a user says something newer about themselves than they said in a memory, so that rules find it.
 
     Rules find it on one key, or by plain update words; the trained judge alone does not. Both must be the user's own
-    words about themselves, without an edit. What is durable, of a higher label or a correction stays for a person.
+    words, said under the same name, without an edit, and about themselves: on a key of theirs or in the first person.
+    What is durable, of a higher label or a correction stays for a person.
     """
     old, user_id = found.memory, candidate.scope.user_id
     if found.judged or found.reason in (RULE_FAILED, NEAR_THRESHOLD) or not is_users_own(candidate, capture, pack):
         return False
     own = user_subject(user_id, pack)
     theirs = old.vouched == USER and old.scope.user_id == user_id and old.editor is None and not old.third_party
-    theirs = theirs and (old.speaker is None or candidate.speaker is None or old.speaker == candidate.speaker)
+    theirs = theirs and (old.speaker or user_id) == (candidate.speaker or user_id)
     if own is None or not theirs or not _is_about(old, own, pack) or old.tier == "durable":
+        return False
+    if not _says_it_of_themselves(candidate) or not _says_it_of_themselves(old):
         return False
     if candidate.trust < pack.memory_layer.trust.floor or not pack.at_least(
         candidate.classification, old.classification
@@ -392,56 +395,12 @@ def updates_own(candidate: Candidate, capture: Capture, found: Contradicted, pac
 
 
 def _is_about(fact: Candidate | PromotedMemory, own: str, pack: Pack) -> bool:
-    """Whether a fact is about that user and nobody else."""
+    """Whether a fact is kept as one about that user and nobody else."""
     names = (fact.subject, fact.entity)
     return fact.subject is not None and all(one is None or pack.identity.resolve(one) == own for one in names)
 
 
-# ---- scopes: which runs could see facts ----
-
-
-def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
-    """Whether some run could see facts of both scopes.
-
-    A session limits only what is in the working tier, a workflow only what is episodic and belongs to no user.
-    Qualifiers keep nothing apart, as a run that names none sees both, unless one side requires them of a run.
-    """
-    if _kept_apart(one, other) or _kept_apart(other, one):
-        return False
-    if not _agree(one.user_id, other.user_id):
-        return False
-    if one_tier == other_tier == "working" and one.session_id != other.session_id:
-        return False
-    tenants_own = one.user_id is None and other.user_id is None
-    if one_tier == other_tier == "episodic" and tenants_own and not _agree(one.workflow_id, other.workflow_id):
-        return False
-    mine, theirs = one.intent_id, other.intent_id
-    return mine is None or theirs is None or intent_under(mine, theirs) or intent_under(theirs, mine)
-
-
-def covers(wide: Scope, wide_tier: Tier, narrow: Scope, narrow_tier: Tier) -> bool:
-    """Whether every run that could see facts of the narrow scope could see those of the wide one too."""
-    if wide.user_id is not None and wide.user_id != narrow.user_id:
-        return False
-    if wide_tier == "working" and not (narrow_tier == "working" and narrow.session_id == wide.session_id):
-        return False
-    if wide_tier == "episodic" and wide.user_id is None and wide.workflow_id is not None:
-        within = narrow_tier == "episodic" and narrow.user_id is None and narrow.workflow_id == wide.workflow_id
-        if not within:
-            return False
-    if wide.intent_id is not None and (narrow.intent_id is None or not intent_under(narrow.intent_id, wide.intent_id)):
-        return False
-    if any(narrow.required.get(name) != value for name, value in wide.required.items()):
-        return False
-    stated = narrow.qualifiers | narrow.required
-    return all(stated.get(name) == value for name, value in wide.qualifiers.items())
-
-
-def _kept_apart(one: Scope, other: Scope) -> bool:
-    """Return whether no run that has the qualifiers required by `one` could see `other`."""
-    stated = other.qualifiers | other.required
-    return any(stated.get(name, value) != value for name, value in one.required.items())
-
-
-def _agree(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or one == other
+def _says_it_of_themselves(fact: Candidate | PromotedMemory) -> bool:
+    """Whether a fact of a user is about themselves: on a key of theirs, or in the first person."""
+    on_key = fact.entity is not None and fact.predicate is not None
+    return on_key or is_about_speaker(visible_text(fact.text))

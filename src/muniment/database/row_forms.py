@@ -162,7 +162,7 @@ FORMS: tuple[Form, ...] = (
         defaults={"outcome": "coexist"}),
     Form("consents", "consent_id",
         "seq:int action subject purpose predicates:texts labels:texts basis captured_at:time valid_from:time"
-        " valid_until:time auditor_id supersedes root_id",
+        " valid_until:time auditor_id supersedes root_id stated_at:time@2 stated_auditor@2",
         loses="evidence:bytes"),
     Form("consent_requests", "request_id",
         "capture_id consolidation:int extractor ordinal:int subject label seq:int asked_at:time ends_at:time"
@@ -215,6 +215,7 @@ FORMS: tuple[Form, ...] = (
         outside={"digest": "a keyed hash itself: if changed, the key authenticates nobody",
                  "last_used_at": "moves with every use"}),
     Form("api_keys.revoked", "key_id", "revoked_at:time revoked_by", where="revoked_at IS NOT NULL"),
+    Form("tenant_restores", "backup_id", "restored_at:time restored_by digest:bytes"),
     Form("backfills", "backfill_id",
         "seq:int ordered_at:time ordered_by pack ontology_version from_versions:texts",
         outside={"place_seq": "how far it has come", "place": "how far it has come"}),

@@ -10,6 +10,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
+from datetime import datetime
 from hashlib import sha256
 
 from cryptography.exceptions import InvalidTag
@@ -144,6 +145,10 @@ class Vault:
         self._comparing: OrderedDict[str, SubjectKey] = OrderedDict()
         self._row_keys: OrderedDict[str, RowKey] = OrderedDict()
 
+    def apart(self) -> "Vault":
+        """A vault with the same master keys that has opened nothing yet, for work that may be given up."""
+        return Vault(self._master)
+
     def shared(self, purpose: str) -> bytes:
         """A secret that belongs to no tenant: the same under the same master key, for one purpose.
 
@@ -184,6 +189,20 @@ class Vault:
         if broken is not None and not opened:
             raise broken
         return opened
+
+    async def taken_along(self, tx: Transaction) -> dict[int, tuple[bytes, datetime]]:
+        """The tenant's keys by version, opened, and when each was made: only for a backup, which wraps them anew."""
+        rows = await tx.rows("copying.keys")
+        opened = await self._opened(tx.tenant_id, rows)
+        if len(opened) < len(rows):
+            raise KeyUnavailable("an earlier version of the tenant's key does not open; run: muniment key rotate")
+        return {row["version"]: (opened[row["version"]], row["created_at"]) for row in rows}
+
+    async def take_in(self, tx: Transaction, version: int, key: bytes, created_at: datetime) -> None:
+        """Wrap a tenant's key that came with a backup under this installation's master key."""
+        tx.made_keys = True
+        wrapped = await self._master.wrap(tx.tenant_id, key)
+        await tx.do("copying.add_key", version=version, wrapped=wrapped, created_at=created_at)
 
     async def create_tenant_key(self, tx: Transaction, version: int = 1) -> None:
         """Create the tenant's first key, or a later version, unless it exists or is being created."""

@@ -186,11 +186,17 @@ class Storage:
 
 
 @asynccontextmanager
-async def as_owner(address: Address, tenant_id: str, now: datetime) -> AsyncGenerator[Transaction]:
-    """A transaction of that tenant as the owner of the tables, for maintenance only."""
+async def as_owner(
+    address: Address, tenant_id: str, now: datetime, *, row_keys: RowKeys | None = None, read_only: bool = False
+) -> AsyncGenerator[Transaction]:
+    """A transaction of that tenant as the owner of the tables, for maintenance only.
+
+    With `row_keys` its events list the rows it inserts. A `read_only` one sees one snapshot, and cannot write.
+    """
     with _ErrorTranslation():
         async with await Connection.connect(address.for_owner(), autocommit=True, row_factory=dict_row) as connection:
-            transaction = Transaction(tenant_id, now, connection, begin_statements(tenant_id, False))
+            begin = begin_statements(tenant_id, read_only, read_only)
+            transaction = Transaction(tenant_id, now, connection, begin, writes=not read_only, _row_keys=row_keys)
             yield transaction
             await transaction.complete()
 

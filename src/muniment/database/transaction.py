@@ -352,9 +352,13 @@ class Transaction:
         """Write the events and commit, unless that was done; `Storage` calls it at the end of the transaction."""
         if self._committed:
             return
+        await self.write_events()
+        await self.commit_with()
+
+    async def write_events(self) -> None:
+        """Write the events of what was reported so far; only for a transaction that reads them before its commit."""
         if self._items or self.event_rows:
             await self._write_events()
-        await self.commit_with()
 
     async def _write_events(self) -> None:
         if self._items:

@@ -11,8 +11,8 @@ from muniment.console.app import add_console
 from muniment.errors import StorageUnavailable
 from muniment.extras import is_installed
 from muniment.fabric import AsyncFabric
+from muniment.http import oauth, problems
 from muniment.http import openapi as documentation
-from muniment.http import problems
 from muniment.http.caller import run_of
 from muniment.http.credentials import Credentials
 from muniment.http.event_stream import Streams
@@ -55,6 +55,32 @@ def create_app(
     metrics = metrics or ServerMetrics()
     metrics.follow_index(fabric.opened.context.scopes)
     assistants = _assistants(fabric, settings)
+    lifespan = assistants.running if assistants is not None else None
+    app = _with_routes(metrics, redirect_slashes=False, lifespan=lifespan)
+    tokens = TokenVerifier(settings.oidc, fabric.access.now) if settings.oidc is not None else None
+    credentials = Credentials(fabric, tokens, processes=settings.processes)
+    app.state.fabric = fabric
+    streams = app.state.streams = Streams(metrics, settings.streams)
+    app.include_router(documentation.router)
+    if assistants is not None:
+        from muniment.mcp import PATH
+        from muniment.mcp.over_http import METHODS
+
+        app.router.routes.append(Route(PATH, assistants, methods=METHODS, include_in_schema=False))
+        if settings.oidc is not None:
+            app.router.routes += oauth.metadata_routes(settings.oidc.issuer)
+    add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)
+    app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics, streams=streams)
+    return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """The OpenAPI document that the server answers at `/openapi.json`, made without a server and a database."""
+    return _with_routes(ServerMetrics()).openapi()
+
+
+def _with_routes(metrics: ServerMetrics, **options: Any) -> _App:
+    """An app with every route of the document."""
     app = _App(
         title="Muniment",
         version=__version__,
@@ -63,23 +89,11 @@ def create_app(
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,
-        lifespan=assistants.running if assistants is not None else None,
+        **options,
     )
-    tokens = TokenVerifier(settings.oidc, fabric.access.now) if settings.oidc is not None else None
-    credentials = Credentials(fabric, tokens, processes=settings.processes)
-    app.state.fabric = fabric
-    streams = app.state.streams = Streams(metrics, settings.streams)
     # Directly and not by way of routers in each other: each level would compare the path with all routes again.
     app.router.routes += [route for part in PARTS for route in part.router.routes]
     app.include_router(_operations(metrics))
-    app.include_router(documentation.router)
-    if assistants is not None:
-        from muniment.mcp.over_http import METHODS, PATH
-
-        app.router.routes.append(Route(PATH, assistants, methods=METHODS, include_in_schema=False))
-    add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)
-    app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics, streams=streams)
     return app
 
 

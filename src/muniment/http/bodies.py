@@ -8,12 +8,16 @@ from fastapi import Query
 from pydantic import BaseModel, Discriminator, Field, Strict, Tag, WrapValidator, create_model
 from pydantic.fields import FieldInfo
 
+from muniment.capture.rules import ProposeFields
+from muniment.consent.verbs import ConsentFields
 from muniment.errors import InvalidInput
 from muniment.http.caller import inside_run
 from muniment.model.capture import Happening
+from muniment.model.consent import ConsentDocument
 from muniment.model.context import Run, RunContext
 from muniment.model.fields import Artifact, Name
 from muniment.model.inputs import PAGE, OtherRun, Passed, Whole
+from muniment.model.proposal import ProposalDocument
 from muniment.verbs.declaration import Declaration
 
 T = TypeVar("T")
@@ -75,6 +79,40 @@ def _how_many(body: Any) -> Literal["ONE", "MANY"]:
 
 Captured = Annotated[
     Annotated[CaptureBody, Tag("ONE")] | Annotated[CapturesBody, Tag("MANY")], Discriminator(_how_many)
+]
+
+
+class ProposalBody(ProposeFields):
+    """A typed fact to propose."""
+
+    run: OwnRun | None = Field(default=None, description=_RUN)
+
+
+class ProposalDocumentBody(ProposalDocument):
+    """A proposal document, as it is exchanged; its checks are computed anew."""
+
+    run: OwnRun | None = Field(default=None, description=_RUN)
+
+
+class ConsentBody(ConsentFields):
+    """A consent to record."""
+
+
+def _is_document(mark: str, document: type[Artifact]) -> Callable[[Any], Literal["FIELDS", "DOCUMENT"]]:
+    def which(body: Any) -> Literal["FIELDS", "DOCUMENT"]:
+        is_document = mark in body if isinstance(body, dict) else isinstance(body, document)
+        return "DOCUMENT" if is_document else "FIELDS"
+
+    return which
+
+
+Proposed = Annotated[
+    Annotated[ProposalBody, Tag("FIELDS")] | Annotated[ProposalDocumentBody, Tag("DOCUMENT")],
+    Discriminator(_is_document("candidate", ProposalDocumentBody)),
+]
+Consented = Annotated[
+    Annotated[ConsentBody, Tag("FIELDS")] | Annotated[ConsentDocument, Tag("DOCUMENT")],
+    Discriminator(_is_document("subject_ceid", ConsentDocument)),
 ]
 
 

@@ -45,7 +45,8 @@ class Bounds:
 _BOUNDS: tuple[tuple[re.Pattern[str], Bounds], ...] = tuple(
     (re.compile(pattern), bounds)
     for pattern, bounds in (
-        (r"/v1/captures", Bounds(16 * MEGABYTE, values=50_000)),
+        (r"/v1/(captures|imports(/preview)?)", Bounds(16 * MEGABYTE, values=50_000)),
+        (r"/v1/consents/documents", Bounds(4 * MEGABYTE, values=50_000)),
         (r"/v1/(proposals|corrections|queue/[^/]+/(edit|check))", Bounds(2 * MEGABYTE, values=25_000)),
         (r"/v1/golden", Bounds(4 * MEGABYTE, values=60_000)),
         (r"/v1/(queue/approve|work/requeue)", Bounds(4 * MEGABYTE, values=11_000)),

@@ -4,7 +4,7 @@ One of several processes gets its part of them (`ServerSettings.part`).
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from time import monotonic
 
@@ -67,7 +67,7 @@ class RateLimiter:
 class ConcurrencyLimit:
     """Bounds what is in use at the same time: `total` of all names, `each` of one that is not exempt."""
 
-    def __init__(self, *, total: float, each: float, exempt: frozenset[str] = frozenset()) -> None:
+    def __init__(self, *, total: float, each: float, exempt: Container[str] = frozenset()) -> None:
         self._total = total
         self._each = each
         self._exempt = exempt

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, Unauthenticated
-from muniment.http import problems
+from muniment.http import oauth, problems
 from muniment.http.bounds import LONG, bounds_of, check_head
 from muniment.http.credentials import Credentials
 from muniment.http.event_stream import Streams
@@ -72,7 +72,10 @@ class RequestMiddleware:
             try:
                 await self._handle(scope, headers, receive, answer)
             except MunimentError as error:
-                await answer.problem(problems.of(error, request_id))
+                response = problems.shown(error, scope["path"], request_id)
+                if self._settings.oidc is not None:
+                    oauth.name_metadata(response, scope)
+                await answer.problem(response)
             except ClientDisconnect:
                 await answer.problem(problems.of(InvalidInput("broke off", field="body"), request_id))
             except Exception as error:

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from muniment.access.roles import ALLOWED, PERSONS_ONLY
 from muniment.http.caller import IDEMPOTENCY_HEADER, KEY_SAID, KeyText
 from muniment.http.idempotency import verb_of
+from muniment.http.problems import Problem
 from muniment.loops import in_thread
 
 OVERVIEW = (
@@ -46,7 +47,39 @@ def openapi(app: FastAPI, parts: tuple[Any, ...]) -> dict[str, Any]:
     for route in (route for part in parts for route in routes_of(part)):
         for method in route.methods or ():
             _tell(document["paths"][route.path][method.lower()], route, method)
+    schemas: dict[str, Any] = document["components"]["schemas"]
+    _require_what_is_sent(document["paths"], schemas)
+    schemas[Problem.__name__] = Problem.model_json_schema()
     return _readable(document)
+
+
+def _require_what_is_sent(paths: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """Mark every field of an answer as required: what has a default is sent too. Types of requests stay as they are."""
+    operations = [operation for methods in paths.values() for operation in methods.values()]
+    taken = _reached([[one.get("parameters"), one.get("requestBody")] for one in operations], schemas)
+    sent = _reached([one["responses"] for one in operations], schemas)
+    for name in sent - taken:
+        if properties := schemas[name].get("properties"):
+            schemas[name]["required"] = list(properties)
+
+
+def _reached(value: Any, schemas: dict[str, Any]) -> set[str]:
+    """The names of the schemas that something refers to, by way of others too."""
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += cast("list[Any]", one)
+        elif isinstance(one, dict):
+            told = cast("dict[str, Any]", one)
+            name = str(told.get("$ref", "")).rpartition("/")[2]
+            # `Problem` is added when all others are known; it refers to no other.
+            if name not in found and name in schemas:
+                found.add(name)
+                waiting.append(schemas[name])
+            waiting += told.values()
+    return found
 
 
 def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:

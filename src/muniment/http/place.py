@@ -1,8 +1,10 @@
 """Where the server listens: its address and port, the socket on it, and the URL of it."""
 
 import os
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from errno import EADDRNOTAVAIL
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from socket import AF_INET, AF_INET6, create_server, socket
 from typing import Any
 
@@ -13,7 +15,7 @@ PORT = 8600
 
 @dataclass(frozen=True)
 class Place:
-    """Where the server listens, and the addresses of trusted proxies, separated by commas."""
+    """Where the server listens, and the addresses or networks of trusted proxies, separated by commas."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -21,8 +23,30 @@ class Place:
 
     @property
     def trusted(self) -> tuple[str, ...]:
-        """The addresses of the trusted proxies."""
+        """The addresses and networks of the trusted proxies."""
         return tuple(one.strip() for one in self.proxies.split(",") if one.strip())
+
+
+class Proxies(Container[str]):
+    """The addresses of trusted proxies: an address is in it by itself, or by a network such as 10.0.0.0/16."""
+
+    def __init__(self, trusted: Iterable[str]) -> None:
+        self._names = frozenset(trusted)
+        self._networks = tuple(filter(None, map(_network, self._names)))
+
+    def __contains__(self, address: object) -> bool:
+        if address in self._names:
+            return True
+        found = _network(str(address)) if self._networks else None
+        return found is not None and any(found.network_address in one for one in self._networks)
+
+
+def _network(name: str) -> IPv4Network | IPv6Network | None:
+    """The network of that name, which may be one address; None if it is neither."""
+    try:
+        return ip_network(name)
+    except ValueError:
+        return None
 
 
 def listen(place: Place) -> socket:

@@ -17,6 +17,8 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import compile_path
 
 from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, Unauthenticated
+from muniment.mcp import PATH as MCP_PATH
+from muniment.mcp import advice
 from muniment.model.fields import as_invalid_input
 
 CONTENT_TYPE = "application/problem+json"
@@ -34,7 +36,7 @@ _CODES = {
     415: "unsupported_media_type",
     422: "invalid_input unknown_classification pack_invalid",
     429: "rate_limited",
-    500: "archive_broken seal_broken internal",
+    500: "archive_broken backup_broken seal_broken internal",
     502: "extractor_failed",
     503: "clock_ahead embedder_unavailable readers_unavailable storage_unavailable schema_missing schema_newer "
     "key_unavailable package_missing purge_incomplete",
@@ -42,9 +44,18 @@ _CODES = {
 STATUS: dict[str, int] = {code: status for status, codes in _CODES.items() for code in codes.split()}
 # Errors in the configuration of the server: callers get only the code.
 _SETUP_ERRORS = frozenset(
-    {"schema_missing", "schema_newer", "key_unavailable", "archive_broken", "package_missing", "purge_incomplete"}
+    {
+        "schema_missing",
+        "schema_newer",
+        "key_unavailable",
+        "archive_broken",
+        "backup_broken",
+        "package_missing",
+        "purge_incomplete",
+    }
 )
 _TITLES = {code: code.replace("_", " ").capitalize() for code in STATUS}
+_RPC_SERVER_ERROR = -32000
 # Seconds after which an unavailable server is worth another try.
 _RETRY_AFTER = 1
 
@@ -89,6 +100,22 @@ def of(error: MunimentError, request_id: str | None) -> Response:
     return answer(code, detail, request_id=request_id, headers=headers, **more)
 
 
+def as_rpc(error: MunimentError, request_id: str | None) -> Response:
+    """Make the response for one of our errors as an error of JSON-RPC, which clients of MCP show to their model."""
+    plain = of(error, request_id)
+    detail = "the server is not set up for this; its log says more" if error.code in _SETUP_ERRORS else error.message
+    problem = advice.problem_of(error) | {"message": detail, "request_id": request_id}
+    shown = {"code": _RPC_SERVER_ERROR, "message": advice.in_words(problem), "data": problem}
+    headers = {name: value for name, value in plain.headers.items() if name in ("retry-after", "www-authenticate")}
+    body = to_json({"jsonrpc": "2.0", "id": None, "error": shown})
+    return Response(body, plain.status_code, headers, "application/json")
+
+
+def shown(error: MunimentError, path: str, request_id: str | None) -> Response:
+    """Make the response for one of our errors as the clients of that path read it."""
+    return as_rpc(error, request_id) if path == MCP_PATH else of(error, request_id)
+
+
 def internal(request_id: str | None) -> Response:
     """The answer to an unexpected error: the log shows where it happened, under the request's id."""
     return answer("internal", "something went wrong here; the server's log has it", request_id=request_id)
@@ -99,7 +126,7 @@ async def on_error(request: Request, error: Exception) -> Response:
     number = request_id(request.scope)
     match error:
         case MunimentError():
-            return of(error, number)
+            return shown(error, request.scope["path"], number)
         case RequestValidationError(body=bytes(body)) if body:
             # A body of another media type is not parsed.
             return answer(

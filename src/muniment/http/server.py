@@ -20,7 +20,7 @@ from muniment.http.app import create_app
 from muniment.http.event_stream import Streams
 from muniment.http.header_limits import HeaderLimits
 from muniment.http.limits import ConcurrencyLimit
-from muniment.http.place import Place, url_of
+from muniment.http.place import Place, Proxies, url_of
 from muniment.http.server_metrics import ServerMetrics
 from muniment.http.settings import ServerSettings
 from muniment.supervisor import Command, Link
@@ -78,7 +78,7 @@ def server_on(
     """Create the server of an open fabric; it stops once its `should_exit` is set."""
     app = create_app(fabric, settings, metrics=metrics)
     connections = ConcurrencyLimit(
-        total=settings.connections, each=settings.connections // 2, exempt=frozenset(place.trusted)
+        total=settings.connections, each=settings.connections // 2, exempt=Proxies(place.trusted)
     )
     config = uvicorn.Config(
         app,

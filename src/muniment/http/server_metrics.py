@@ -46,7 +46,7 @@ class ServerMetrics:
         self._in_flight = self._gauge("muniment_http_requests_in_flight", "Requests being answered.")
         self._streams = self._gauge("muniment_event_streams", "Event streams that are open.")
         self._jobs = Counter(
-            "muniment_jobs_total", "Jobs that the worker inside ran.", ("job", "outcome"), registry=self._registry
+            "muniment_jobs_total", "Jobs that the worker inside ran.", ("name", "outcome"), registry=self._registry
         )
 
         self._index_events = Counter(

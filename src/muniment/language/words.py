@@ -12,6 +12,7 @@ import Stemmer
 
 from muniment.language.data_files import word_set
 from muniment.language.instructions import visible_text
+from muniment.language.known_words import kept_if_known
 
 # Runs of letters, marks and digits; in scripts without spaces every pair of characters is a word.
 _SIGNS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -31,7 +32,6 @@ _MONTHS = (
 )
 MOST_QUERY_WORDS = 64
 _LONGEST = 64
-_LONGEST_KEPT = 20
 _MOST_OCCURRENCES = 255
 
 
@@ -66,22 +66,15 @@ def _split(text: str) -> list[str]:
     return _WORD.findall(visible_text(text).translate(_APOSTROPHES))
 
 
+@kept_if_known
 def _term(written: str) -> str | None:
     """Return the term of a word; None for a stop word, and for one that is read as pairs of characters."""
-    # Names and numbers of things are not kept in memory, where no erasure would reach them.
-    return _kept_term(written) if len(written) <= _LONGEST_KEPT and written.isalpha() else _made_term(written)
-
-
-def _made_term(written: str) -> str | None:
     folded = written.casefold()
     if folded in _STOP_WORDS or _UNSPACED.search(folded):
         return None
     # Made for each word: it has a buffer that threads must not share. The package has no types.
     stemmer: Any = cast("Any", Stemmer).Stemmer("english", 0)
     return stemmer.stemWord(folded[:_LONGEST])
-
-
-_kept_term = lru_cache(maxsize=1 << 14)(_made_term)
 
 
 def query_words(query: str) -> list[Word]:

@@ -1,140 +1,138 @@
-"""What each tool takes: fields of a verb's input, described for a model.
+"""What each tool takes: fields of a verb's input, described in a few words, as all tools together have a budget.
 
-Whom a run acts for is settled by the connection: no tenant, agent, user, session or clearance here.
+Whom a run acts for is settled by the connection: no tenant, agent, user, session or clearance here. What a model leaves
+out is filled in (`filled`).
 """
 
 from typing import Annotated, Any, Literal, get_origin
 
 from pydantic import BaseModel, Field, create_model
 
-from muniment.capture.rules import CaptureFields, ProposeFields
-from muniment.model.fields import Artifact, Instant, Text
+from muniment.model.capture import Circumstances, FactFields, Happening
+from muniment.model.fields import Artifact, CaptureKind, Instant, Label, Text
 from muniment.model.inputs import CompileInput, ExplainInput, RecallInput
 
 # Corrections are a person's to write.
 ProposedClass = Literal["preference", "decision_outcome", "statement", "evidence_link"]
-# Chat messages are for whoever puts a prompt together, not for a tool's result.
-TextFormat = Literal["markdown", "xml", "json"]
+CLASSIFICATION = "INTERNAL"
 
 
-def _arguments(verb: str, taken: type[BaseModel], described: dict[str, str], **types: Any) -> type[Artifact]:
-    """A model of those fields of an input; `types` are narrower than the input's own. What is optional may be null."""
+class _Propose(FactFields, Circumstances):
+    """The fields of a proposal; its kind is filled in."""
+
+
+def _arguments(tool: str, taken: type[BaseModel], described: dict[str, str], **types: Any) -> type[Artifact]:
+    """A model of those fields of an input; `types` replace the input's own. What is optional may be null."""
     fields: dict[str, Any] = {}
     for name, description in described.items():
         one = taken.model_fields[name]
         kind: Any = types.get(name) or (Annotated[(one.annotation, *one.metadata)] if one.metadata else one.annotation)
-        if one.is_required():
-            fields[name] = (kind, Field(description=description))
+        words: dict[str, Any] = {"description": description} if description else {}
+        if one.is_required() and name not in _FILLED_IN:
+            fields[name] = (kind, Field(**words))
             continue
         may_be_null = one.annotation is not Any and get_origin(one.annotation) is not tuple
         default = None if may_be_null else one.default
-        fields[name] = (kind | None if may_be_null else kind, Field(default=default, description=description))
+        fields[name] = (kind | None if may_be_null else kind, Field(default=default, **words))
     return create_model(
-        f"{verb.title().replace('_', '')}Arguments", __base__=Artifact, __doc__=f"What `{verb}` takes.", **fields
+        f"{tool.title().replace('_', '')}Arguments", __base__=Artifact, __doc__=f"What `{tool}` takes.", **fields
     )
 
 
+# Required by the verb, and filled in where a model leaves them out.
+_FILLED_IN = frozenset({"kind", "classification", "write_class"})
+_LABEL = "PUBLIC, INTERNAL (default), CONFIDENTIAL, PII, RESTRICTED, or this pack's own"
 _CIRCUMSTANCES = {
-    "classification": "How sensitive it is: PUBLIC, INTERNAL, CONFIDENTIAL, PII (about an identifiable person's "
-    "private matters) or RESTRICTED, unless this tenant's pack declares other labels. When in doubt take the "
-    "stricter one.",
-    "subject": "Whom or what it is about, as namespace:id with an opaque id, such as customer:cus_77. Never a "
-    "name, a mail address or a card number.",
-    "evidence_refs": "What it rests on, such as tool:crm.lookup:tc_212 or session:sess_42f1. References, not content.",
-    "origin": "Where it came from, such as tool:crm.lookup or channel:app_chat.",
-    "recall_id": "The recall it is based on (rcl_...), if there was one.",
-    "decision_key": "Which decision it belongs to, such as refund:ord_4711; needed for an evidence_link.",
-    "observed_at": "When it was seen, in ISO 8601 with its zone; by default now.",
-    "valid_from": "From when it holds in the world, in ISO 8601 with its zone; by default open.",
-    "valid_until": "Until when it holds in the world; by default open.",
-    "idempotency_key": "Any string of yours. The same call again under the same key changes nothing.",
-}
-_NARROWED = {
-    "query": "The question or topic in plain words, such as 'refunds to an expired card'. Without it, the most "
-    "important memories come first.",
-    "limit": "The maximum number of records; the tenant's pack may set a lower limit.",
-    "entities": "Only about these, such as customer:cus_77.",
-    "hops": "Also about entities that are one or two steps from those in the entity graph.",
-    "classes": "Only of these classes.",
-    "tiers": "Only of these tiers.",
-    "as_of": "What was known at that past moment, in ISO 8601 with its zone; by default now.",
-    "valid_at": "Only what holds in the world at that time, in ISO 8601 with its zone; by default now, or as_of.",
+    "classification": _LABEL,
+    "subject": "whom it is about, if not the user, as namespace:opaque_id",
+    "evidence_refs": "what it rests on: ticket:42, tool:crm:tc_1",
+    "origin": "tool:NAME or channel:NAME",
+    "recall_id": "",
+    "decision_key": "",
+    "idempotency_key": "",
 }
 
 CaptureArguments = _arguments(
     "capture",
-    CaptureFields,
+    Happening,
     {
+        "text": "what happened, in words",
+        "payload": "or as JSON",
+        "kind": "default statement; tool_result for a payload alone",
         **_CIRCUMSTANCES,
-        "kind": "What happened: message (somebody said it), tool_result (a tool returned it), decision (you "
-        "decided it), effect (something was done), approval (a person allowed it), statement (a plain fact).",
-        "text": "What happened, in words, at most 32 KiB. Give text, a payload, or both.",
-        "payload": "What happened, as JSON, at most 256 KiB; a tool's result as it came.",
+        "observed_at": "ISO 8601 with zone",
     },
+    kind=CaptureKind,
+    classification=Label,
 )
 ProposeArguments = _arguments(
     "propose",
-    ProposeFields,
+    _Propose,
     {
+        "write_class": "default statement",
+        "text": "the fact as one full sentence; required for a statement",
+        "entity": "of the other classes: default the user; namespace:opaque_id",
+        "predicate": "such as prefers_channel",
+        "value": 'JSON, such as "email"',
+        "confidence": "0 to 1, default 0.6",
         **_CIRCUMSTANCES,
-        "write_class": "preference (what somebody wants), decision_outcome (how a decision turned out), statement (a "
-        "plain fact in words) or evidence_link (that a decision rests on evidence; references only).",
-        "text": "The fact as one sentence that can be understood on its own. Required for a statement; for the "
-        "others it is how the value reads; none for an evidence_link.",
-        "entity": "Whom or what the fact is about, such as customer:cus_77. With predicate and value for a "
-        "preference or a decision_outcome; none for a statement.",
-        "predicate": "What is said of the entity, such as prefers_communication_channel.",
-        "value": "What the predicate's value is, as JSON, such as email.",
-        "confidence": "How sure you are, from 0 to 1; by default 0.6. Your record corrects it.",
-        "kind": "What it was learned from; by default statement. An evidence_link takes decision.",
+        "valid_from": "ISO 8601 with zone",
+        "valid_until": "",
     },
     write_class=ProposedClass,
+    classification=Label,
 )
-RecallArguments = _arguments("recall", RecallInput, _NARROWED, as_of=Instant)
-CompileArguments = _arguments(
-    "compile",
-    CompileInput,
-    {
-        **_NARROWED,
-        "token_budget": "Most tokens that the text may take; by default 1024.",
-        "format": "How the text is written; by default markdown.",
-    },
-    as_of=Instant,
-    format=TextFormat,
+_NARROWED = {
+    "query": "in plain words; none: the most important first",
+    "limit": "",
+    "entities": "only about these",
+    "classes": "",
+    "tiers": "",
+    "as_of": "known at that time; ISO 8601 with zone",
+    "valid_at": "true at that time",
+}
+RecallArguments = _arguments(
+    "recall", RecallInput, {**_NARROWED, "hops": "1 or 2: also about entities linked to those"}, as_of=Instant
 )
+CompileArguments = _arguments("compile", CompileInput, {**_NARROWED, "token_budget": "default 1024"}, as_of=Instant)
 ExplainArguments = _arguments(
     "explain",
     ExplainInput,
-    {
-        "memory_id": "The memory (pm_...), as a recall or a compile named it.",
-        "recall_id": "Why it was or was not in that recall of yours (rcl_...). Not together with as_of.",
-        "as_of": "Whether it could be seen at that past moment, in ISO 8601 with its zone.",
-        "valid_at": "Whether it holds in the world at that time, in ISO 8601 with its zone; by default at that moment.",
-    },
+    {"memory_id": "pm_...", "recall_id": "in that recall (rcl_...)", "as_of": "ISO 8601 with zone", "valid_at": ""},
     as_of=Instant,
 )
-MyMemoryArguments = _arguments(
-    "my_memory",
-    RecallInput,
-    {
-        "query": "What the person asks about, in plain words; without it, the most important memories come first.",
-        "limit": "The maximum number of records; the tenant's pack may set a lower limit.",
-    },
-)
+MyMemoryArguments = _arguments("my_memory", RecallInput, {"query": "", "limit": ""})
 AskArguments = _arguments(
     "ask_to_remember",
-    ProposeFields,
+    _Propose,
     {
-        "text": "What shall be remembered about the person, as one sentence, as they said it.",
-        "classification": _CIRCUMSTANCES["classification"],
-        "evidence_refs": _CIRCUMSTANCES["evidence_refs"],
-        "idempotency_key": _CIRCUMSTANCES["idempotency_key"],
+        "text": "one sentence, as they said it",
+        "classification": "as in propose",
+        "evidence_refs": "",
+        "idempotency_key": "",
     },
     text=Text,
+    classification=Label,
 )
 
 
 def given(arguments: Artifact) -> dict[str, Any]:
-    """The arguments that were given, by name; for the others the verb has its defaults."""
+    """The arguments that were given, by name; null counts as not given."""
     said = {name: getattr(arguments, name) for name in arguments.model_fields_set}
     return {name: value for name, value in said.items() if value is not None}
+
+
+def with_capture_defaults(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A capture is INTERNAL, and a statement; what is a payload alone is the result of a tool."""
+    kind = "tool_result" if "payload" in arguments and "text" not in arguments else "statement"
+    return {"kind": kind, "classification": CLASSIFICATION, **arguments}
+
+
+def with_proposal_defaults(arguments: dict[str, Any], user_entity: str | None) -> dict[str, Any]:
+    """A proposal is INTERNAL, and a statement; a typed fact without an entity is about the run's user."""
+    filled = {"write_class": "statement", "classification": CLASSIFICATION, **arguments}
+    if filled["write_class"] == "evidence_link":
+        filled["kind"] = "decision"
+    elif filled["write_class"] != "statement" and "entity" not in filled and user_entity is not None:
+        filled["entity"] = user_entity
+    return filled

@@ -21,7 +21,6 @@ from muniment.mcp.server import Context, make_server
 from muniment.model.api_key import Credential
 from muniment.model.context import RUN_HEADER, RUN_LIMIT, Run, RunContext
 
-PATH = "/mcp"
 # There is no stream to be opened by GET, and no session to be ended by DELETE.
 METHODS = ("POST",)
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -37,7 +36,10 @@ class McpOverHttp:
         self._fabric = fabric
         self._run_of = run_of
         self._requests = StreamableHTTPSessionManager(
-            make_server(self._who), json_response=True, stateless=True, max_request_body_size=body_limit
+            make_server(_run_of_request, self._who),
+            json_response=True,
+            stateless=True,
+            max_request_body_size=body_limit,
         )
 
     @asynccontextmanager
@@ -64,12 +66,26 @@ class McpOverHttp:
         header = headers.get(RUN_HEADER)
         if header is not None and len(header) > RUN_LIMIT:
             raise TooLarge(f"is longer than {RUN_LIMIT} characters", field="run")
-        run = self._run_of(header) or Run(run_id=headers.get("mcp-session-id") or f"mcp_{token_hex(8)}")
-        return await access.run(credential, run)
+        return await access.run(credential, self._run_of(header) or _run_by_default(credential))
 
-    def _who(self, context: Context) -> ToolContext:
+    async def _who(self, context: Context) -> ToolContext:
         request = cast("Request", context.request)
-        return ToolContext(self._fabric, cast("RunContext", request.scope["state"]["run"]), str(request.base_url))
+        return ToolContext(self._fabric, _run_of_request(context), str(request.base_url))
+
+
+def _run_of_request(context: Context) -> RunContext:
+    return cast("RunContext", cast("Request", context.request).scope["state"]["run"])
+
+
+def _run_by_default(credential: Credential) -> Run:
+    """The run of a request that does not describe one: each is its own.
+
+    Those for one user under one key share a session, and with it the working tier, although the server keeps none.
+    """
+    run_id = f"mcp_{token_hex(8)}"
+    if credential.user_id is None:
+        return Run(run_id=run_id)
+    return Run(run_id=run_id, session_id=f"mcp_{credential.key_id or credential.principal.id}")
 
 
 def _from_no_page(origin: str | None) -> None:

@@ -1,7 +1,7 @@
 """The server: answers requests with the tools and the resources, over any transport."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -13,66 +13,75 @@ from pydantic_core import to_json
 
 from muniment import __version__
 from muniment.errors import MunimentError, StorageError, StorageUnavailable
-from muniment.mcp import resources
+from muniment.mcp import advice
+from muniment.mcp.addresses import JSON, TEMPLATES
 from muniment.mcp.caller import ToolContext
 from muniment.mcp.tools import INSTRUCTIONS, TOOLS, Tool
+from muniment.model.context import RunContext
 from muniment.tracing import span
 
 log = logging.getLogger("muniment.mcp")
 
+INTRODUCTION: dict[str, Any] = {
+    "name": "muniment",
+    "version": __version__,
+    "title": "Muniment",
+    "description": "A memory fabric in which recall is a privilege.",
+    "instructions": INSTRUCTIONS,
+}
+
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams | None
-# Who calls, as the transport of the request settled it.
-Who = Callable[[Context], ToolContext]
+# The run that asks, as the transport of the request settled it; known before the fabric is open.
+Run = Callable[[Context], RunContext]
+# The same with the fabric, which may have to be waited for.
+Who = Callable[[Context], Awaitable[ToolContext]]
 
 
-def make_server(who: Who) -> Server[Any]:
+def make_server(run: Run, who: Who) -> Server[Any]:
     """Make a server of the tools and the resources."""
 
     async def list_tools(context: Context, _page: Page) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[one for one in _tools() if _is_for(who(context), TOOLS[one.name])])
+        asking = run(context)
+        return types.ListToolsResult(tools=[one for one in _tools() if _is_for(asking, TOOLS[one.name])])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            caller = who(context)
-            tools = {name: tool for name, tool in TOOLS.items() if _is_for(caller, tool)}
+            asking = run(context)
+            tools = {name: tool for name, tool in TOOLS.items() if _is_for(asking, tool)}
             tool = tools.get(params.name)
             if tool is None:
                 raise MCPError(types.INVALID_PARAMS, f"there is no such tool; there are {', '.join(tools)}")
             with span("mcp.tool", tool=tool.name):
-                return await tool.called(caller, params.arguments or {})
+                return await tool.called(await who(context), params.arguments or {})
         except MCPError:
             raise
         except Exception as error:
-            return _failed(_problem(error))
+            return failed(_problem(error))
 
     async def list_resources(_context: Context, _page: Page) -> types.ListResourcesResult:
         # Which memories there are is for recall to say, under its filters.
         return types.ListResourcesResult(resources=[])
 
     async def list_templates(_context: Context, _page: Page) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+        return types.ListResourceTemplatesResult(resource_templates=list(TEMPLATES))
 
     async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        from muniment.mcp import resources
+
         uri = str(params.uri)
         try:
             with span("mcp.resource"):
-                found = await resources.read(who(context), uri)
+                found = await resources.read(await who(context), uri)
         except Exception as error:
             problem = _problem(error)
             code = types.INTERNAL_ERROR if problem["code"] == "internal" else types.INVALID_PARAMS
-            raise MCPError(code, _in_words(problem), problem) from None
+            raise MCPError(code, advice.in_words(problem), problem) from None
         text = to_json(found, indent=2).decode()
-        return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=uri, mime_type=resources.JSON, text=text)]
-        )
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=JSON, text=text)])
 
     server: Server[Any] = Server(
-        "muniment",
-        version=__version__,
-        title="Muniment",
-        description="A memory fabric in which recall is a privilege.",
-        instructions=INSTRUCTIONS,
+        **INTRODUCTION,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -85,9 +94,9 @@ def make_server(who: Who) -> Server[Any]:
     return server
 
 
-def _is_for(caller: ToolContext, tool: Tool) -> bool:
-    """Whether the caller has that tool: some need a user whom the run acts for."""
-    return not tool.for_user or caller.run.user_id is not None
+def _is_for(run: RunContext, tool: Tool) -> bool:
+    """Whether the run has that tool: some need a user whom it acts for."""
+    return not tool.for_user or run.user_id is not None
 
 
 @cache
@@ -101,23 +110,24 @@ def _schemas() -> dict[str, dict[str, Any]]:
 
 
 def _problem(error: Exception) -> dict[str, object]:
-    """An error as the caller gets it: code, field and message, no internals."""
-    if not isinstance(error, MunimentError):
+    """An error as the caller gets it: code, field and message, and what to do next; no internals."""
+    is_setup = isinstance(error, StorageError) and not isinstance(error, StorageUnavailable)
+    if isinstance(error, MunimentError) and not is_setup:
+        return advice.problem_of(error)
+    if isinstance(error, StorageError):
+        log.error("storage", extra={"error": error.code})
+        problem = {"code": error.code, "message": "the memory is not set up for this; its log says more"}
+    else:
         # INVARIANT: the error's own words stay out of the log; they may quote what a caller sent.
         log.error("unforeseen", extra={"error": type(error).__name__})
-        return {"code": "internal", "message": "something went wrong here; the log has it"}
-    if isinstance(error, StorageError) and not isinstance(error, StorageUnavailable):
-        log.error("storage", extra={"error": error.code})
-        return {"code": error.code, "message": "the memory is not set up for this; its log says more"}
-    return error.as_dict()
+        problem = {"code": "internal", "message": "something went wrong here; the log has it"}
+    return {**problem, "next": advice.after_error(problem)}
 
 
-def _failed(problem: dict[str, object]) -> types.CallToolResult:
+def failed(problem: Mapping[str, object]) -> types.CallToolResult:
+    """The result of a tool that failed: the problem in words, and as data."""
     return types.CallToolResult(
-        content=[types.TextContent(text=_in_words(problem))], structured_content={"error": problem}, is_error=True
+        content=[types.TextContent(text=advice.in_words(problem))],
+        structured_content={"error": dict(problem)},
+        is_error=True,
     )
-
-
-def _in_words(problem: dict[str, object]) -> str:
-    field = f" ({problem['field']})" if "field" in problem else ""
-    return f"{problem['code']}{field}: {problem['message']}"

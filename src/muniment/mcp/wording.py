@@ -4,23 +4,22 @@ What memories say goes through the compiler, which keeps it in its block: a memo
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from muniment.language.embedding.tokenizers import tokenizer
-from muniment.mcp.resources import MEMORY
+from muniment.mcp.addresses import MEMORY
 from muniment.model.candidate import Refusal
 from muniment.model.capture import Receipt
 from muniment.model.compiled import CompiledMemory, Manifest
-from muniment.model.explanation import Explanation
+from muniment.model.explanation import Explanation, Missed
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
-from muniment.recall.compiling import compile_memory
-
-if TYPE_CHECKING:
-    from muniment.mcp.tools import Asked, HeldMemory
 
 # About 32,000 characters; what has no room in the words is still in the data.
 _WORDS = 8_000
+_MISSED: dict[Missed, str] = {
+    "narrowed": "That recall was narrowed to others.",
+    "cut": "The limit cut it off.",
+    "irrelevant": "It was too far from the query.",
+}
 
 
 def captured(receipt: Receipt) -> str:
@@ -32,21 +31,23 @@ def captured(receipt: Receipt) -> str:
     )
 
 
-def proposed(outcome: Submission | Refusal) -> str:
-    """What became of a proposal."""
+def proposed(outcome: Submission | Refusal, following: str) -> str:
+    """What became of a proposal, and what to do next."""
     if isinstance(outcome, Refusal):
-        before = f" It repeats {outcome.rejection}, which a person rejected." if outcome.rejection else ""
-        return (
-            f"Refused by the gate {outcome.gate}: {outcome.reason}.{before} It will not become memory; "
-            f"that it was said is kept as {outcome.capture_id}. Do not propose the same again in other words."
-        )
+        before = f" It repeats {outcome.rejection}." if outcome.rejection else ""
+        kept = f" It will not become memory; that it was said is kept as {outcome.capture_id}."
+        return f"Refused by the gate {outcome.gate}: {outcome.reason}.{before}{kept} {sentence(following)}"
     if outcome.status != "pending":
-        return f"Proposed before as {outcome.proposal_id}; it is {outcome.status}."
-    return f"Proposed as {outcome.proposal_id}. It waits for a person; until it is approved no recall returns it."
+        return f"Proposed before as {outcome.proposal_id}: {outcome.status}. {sentence(following)}"
+    return f"Proposed as {outcome.proposal_id}. {sentence(following)}"
 
 
 def recalled(answer: Recall) -> str:
     """The records with their provenance, and the address of each."""
+    # Loaded late: the tools are listed before the first of them is called.
+    from muniment.language.embedding.tokenizers import tokenizer
+    from muniment.recall.compiling import compile_memory
+
     shown = compile_memory(
         answer.records,
         answer.low_confidence,
@@ -55,7 +56,7 @@ def recalled(answer: Recall) -> str:
         tokens=tokenizer("characters"),
         format="markdown",
     )
-    return _joined(_counted(answer), shown.text, _labels(shown.manifest), *_apart(answer.omitted, answer.degraded))
+    return joined(_counted(answer), shown.text, _labels(shown.manifest), *_apart(answer.omitted, answer.degraded))
 
 
 def _counted(answer: Recall) -> str:
@@ -73,14 +74,17 @@ def compiled(memory: CompiledMemory) -> str:
         summary = f"Nothing is known that this run may see, or nothing that fits ({memory.recall_id})."
     left_out = len(memory.budget.left_out)
     room = [f"{left_out} had no room within {memory.budget.token_budget} tokens."] if left_out else []
-    return _joined(summary, memory.text, _labels(memory.manifest), *room, *_apart(memory.omitted, memory.degraded))
+    own = [
+        f"Your proposal {one.proposal_id} ({one.write_class}): {one.status}." for one in memory.manifest.write_notices
+    ]
+    return joined(summary, memory.text, _labels(memory.manifest), *room, *own, *_apart(memory.omitted, memory.degraded))
 
 
 def explained(why: Explanation) -> str:
     """Whether it is visible, and which filters hid it."""
     where = f" in {why.recall_id}" if why.recall_id else ""
     summary = f"{why.memory_id} is {why.visibility}{where}, as of {why.at.isoformat(timespec='seconds')}."
-    return _joined(summary, *_details(why), apart=" ")
+    return joined(summary, *_details(why), apart=" ")
 
 
 def _details(why: Explanation) -> Iterator[str]:
@@ -89,7 +93,7 @@ def _details(why: Explanation) -> Iterator[str]:
     if why.returned is not None:
         yield "That recall returned it." if why.returned else "That recall did not return it."
     if why.missed is not None:
-        yield "That recall was narrowed to others." if why.missed == "narrowed" else "The limit cut it off."
+        yield _MISSED[why.missed]
     if why.prompts:
         yield f"It went into {', '.join(why.prompts)}."
     if why.retraction_reason is not None:
@@ -98,24 +102,9 @@ def _details(why: Explanation) -> Iterator[str]:
         yield f"{why.superseded_by} replaced it."
 
 
-def held(shown: "HeldMemory") -> str:
-    """What is known, and where the person sees all of it."""
-    return _joined(
-        recalled(shown.known), _where(shown.address, "The person sees all that is held about them, and decides")
-    )
-
-
-def asked(question: "Asked") -> str:
-    """That it waits for the person, or what refused it."""
-    if question.refusal is not None:
-        why = f"Refused by the gate {question.refusal.gate}: {question.refusal.reason}. It is not remembered."
-        return _joined(why, _where(question.address, "If it needs the person's consent, they give it"), apart=" ")
-    waits = f"It waits as {question.proposal_id} until the person confirms it; it is not remembered before."
-    return _joined(waits, _where(question.address, "The person confirms or declines it"), apart=" ")
-
-
-def _where(address: str | None, what: str) -> str:
-    return f"{what} at {address}, where they sign in." if address is not None else f"{what} with: muniment me."
+def sentence(words: str) -> str:
+    """Words as a sentence."""
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _labels(manifest: Manifest) -> str:
@@ -124,10 +113,11 @@ def _labels(manifest: Manifest) -> str:
 
 def _apart(omitted: int, degraded: Iterable[str]) -> Iterator[str]:
     if omitted:
-        yield f"{omitted} more were cut by the limit."
+        yield f"{omitted} more were left out, by the limit or as not relevant."
     if missing := ", ".join(degraded):
         yield f"Degraded ({missing}): something may be missing, or the order worse than usual."
 
 
-def _joined(*parts: str, apart: str = "\n\n") -> str:
+def joined(*parts: str, apart: str = "\n\n") -> str:
+    """The parts that are not empty, one after the other."""
     return apart.join(part.strip() for part in parts if part.strip())

@@ -1,47 +1,46 @@
 """AsyncMemory: what one user told, kept and found again, through the verbs of a fabric or of a server."""
 
 import logging
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from muniment.client import AsyncClient
-from muniment.errors import Denied, InvalidInput, NotFound
+from muniment.client.connection import secret_of
+from muniment.errors import Denied, InvalidInput
 from muniment.fabric import AsyncFabric
+from muniment.memory.corrections import approve_correction
 from muniment.memory.messages import Messages, captures_of, name_as_message
 from muniment.memory.opening import (
+    AGENT,
     CHANNEL,
     PROFILE,
     TENANT,
+    Borrowed,
     Terms,
     channel_of,
-    local_owner,
-    local_person,
-    local_run,
+    person_of,
+    run_on_fabric,
     server_run,
 )
-from muniment.memory.results import Added, Asked, Context, Kept, Known, NotKept, Waiting, Why
-from muniment.memory.words import why_refused, why_waiting
+from muniment.memory.outcomes import added_of, waiting_of
+from muniment.memory.results import Added, Asked, Context, Kept, NotKept, Waiting, Why
+from muniment.memory.words import why_refused
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent
 from muniment.model.context import Principal, RunContext
 from muniment.model.promoted import Retraction, Undone
-from muniment.model.proposal import Proposal
 from muniment.model.recall import Record
-from muniment.model.subject import Decided, ErasureRequest, MyExport, MyMemory, MyOutcome, MyProposal, MyRefusal
+from muniment.model.subject import Decided, ErasureRequest, MyExport, MyMemory, MyRefusal
 from muniment.pack import profile_pack
 
 if TYPE_CHECKING:
-    from muniment.model.capture import Receipt
     from muniment.settings import OpenOptions
 
 log = logging.getLogger("muniment.memory")
 
-# Captures whose outcome is asked for at once.
-_AT_ONCE = 1000
-_OPEN = ("pending", "held")
-_KEPT = ("promoted", "duplicate")
 _OWN_ACT = "is the person's own act, who signs in, or gives the one-time code that was sent to them"
 _AGENTS_WORD = (
     "this key may not speak for the user's channel: what was added counts as the agent's word, and waits for a person"
@@ -77,13 +76,16 @@ class AsyncFact:
 class AsyncMemory:
     """The memory of one user. Use `async with AsyncMemory.open(user=...) as memory`, or await it and close it."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, borrowed: Borrowed | None = None) -> None:
         self._terms = terms
+        self._borrowed = borrowed
         self._stack: AsyncExitStack | None = None
         self._fabric: AsyncFabric | AsyncClient | None = None
         self._own: AsyncFabric | AsyncClient | None = None
         self._run: RunContext | None = None
         self._person: Principal | None = None
+        # Who is asked what became of captures; where the person's own acts are not possible, these two are None.
+        self._reader: tuple[AsyncFabric | AsyncClient, Principal] | None = None
         self._channel = CHANNEL
         self.notes: tuple[str, ...] = ()
         """What `open` has to say: that another pack than the profile `personal` decides, for example."""
@@ -114,17 +116,60 @@ class AsyncMemory:
         given: dict[str, Any] = {"url": url, "key": key, "own_key": own_key, "channel": channel}
         return cls(Terms.gather(user, allow, options, **given))
 
+    @classmethod
+    def over(
+        cls,
+        fabric: AsyncFabric | AsyncClient,
+        user: str | None = None,
+        *,
+        tenant: str | None = None,
+        agent: str = AGENT,
+        channel: str | None = None,
+        tools: Iterable[str] = (),
+        allow: Iterable[str] = (),
+        own: AsyncClient | None = None,
+    ) -> Self:
+        """Take the memory of a user on a fabric or a client that is open already, and that stays open when this closes.
+
+        On a fabric of one's own the program says who acts: `agent` in the tenant `tenant`, which speaks for the user's
+        channel `channel` and for the `tools` that are named. If the fabric was opened as the home of its owner
+        (`local_owner`), the tenant is `local`, and the person's own acts are possible as with `open`. On any other
+        fabric they make a request, and `tenant` is required; `allow` names the labels that a search may show. On a
+        client the key says who acts, and `own` is a client with the user's own key. Raises `InvalidInput`.
+        """
+        if not isinstance(fabric, AsyncFabric | AsyncClient):
+            raise InvalidInput("expected an AsyncFabric or an AsyncClient", field="fabric")
+        is_fabric = isinstance(fabric, AsyncFabric)
+        borrowed = Borrowed.checked(fabric, own, tenant, agent, tuple(tools), is_fabric=is_fabric)
+        return cls(Terms.over(user, allow, channel, is_fabric=is_fabric), borrowed)
+
+    def in_session(self, session_id: str | None = None, **fields: Any) -> Self:
+        """Return the same memory in another session, for which facts of the working tier are kept apart.
+
+        `fields` are others of its run, such as `run_id` and `qualifiers`. Raises `InvalidInput`.
+        """
+        given: dict[str, Any] = {name: getattr(self.run, name) for name in self.run.model_fields_set}
+        given |= fields | ({"session_id": session_id} if session_id is not None else {})
+        other = copy(self)
+        other._run, other._stack = RunContext(**given), None
+        return other
+
     def __await__(self) -> Generator[Any, None, Self]:
         return self.__aenter__().__await__()
 
     async def __aenter__(self) -> Self:
-        if self._stack is None:
+        if self._fabric is None:
             async with AsyncExitStack() as stack:
-                self._fabric = await stack.enter_async_context(self._terms.fabric())
-                if isinstance(self._fabric, AsyncFabric):
-                    await self._begin_local(self._fabric)
-                else:
-                    await self._begin_remote(self._fabric, stack)
+                lent = self._borrowed
+                self._fabric = lent.fabric if lent else await stack.enter_async_context(self._terms.fabric())
+                try:
+                    if isinstance(self._fabric, AsyncFabric):
+                        await self._begin_local(self._fabric)
+                    else:
+                        await self._begin_remote(self._fabric, stack)
+                except BaseException:
+                    self._fabric = None
+                    raise
                 self._stack = stack.pop_all()
         return self
 
@@ -137,11 +182,28 @@ class AsyncMemory:
             stack, self._stack, self._fabric = self._stack, None, None
             await stack.aclose()
 
+    def secret(self, purpose: str) -> bytes:
+        """Return a secret for one purpose: on a fabric of its master key, on a server of the agent's key."""
+        if isinstance(self.fabric, AsyncFabric):
+            return self.fabric.opened.context.vault.shared(f"{purpose}/{self.run.tenant_id}")
+        return secret_of(self.fabric, purpose)
+
     async def _begin_local(self, fabric: AsyncFabric) -> None:
-        user = self._terms.user
+        user, lent, context = self._terms.user, self._borrowed, fabric.opened.context
         assert user is not None, "the terms were checked"
-        pack = await fabric.opened.context.current_pack(TENANT)
-        self._run, self._person, self._own = local_run(user, pack.labels), local_person(user), fabric
+        tenant = lent.tenant if lent is not None and lent.tenant is not None else TENANT
+        agent, tools = (lent.agent, lent.tools) if lent is not None else (AGENT, ())
+        self._channel = self._terms.channel or CHANNEL
+        person = person_of(tenant, user)
+        self._reader = (fabric, person)
+        if not context.local_owner or tenant != TENANT:
+            if lent is None or lent.tenant is None:
+                raise InvalidInput("is required: this fabric is no home of one user", field="tenant")
+            self._run = run_on_fabric(tenant, agent, user, self._terms.labels, self._channel, tools)
+            return
+        pack = await context.current_pack(TENANT)
+        self._run = run_on_fabric(tenant, agent, user, pack.labels, self._channel, tools)
+        self._person, self._own = person, fabric
         if pack.ref != profile_pack(PROFILE).ref:
             self.notes = (f"the pack {pack.ref} decides here, not the profile {PROFILE}",)
             log.warning("%s", self.notes[0])
@@ -156,7 +218,7 @@ class AsyncMemory:
     async def _begin_remote(self, fabric: AsyncClient, stack: AsyncExitStack) -> None:
         agent = await fabric.whoami()
         user = self._terms.user
-        own = fabric if agent.kind != "agent" else None
+        own = fabric if agent.kind != "agent" else self._borrowed.own if self._borrowed is not None else None
         if own is None and self._terms.own_key is not None:
             own = await stack.enter_async_context(AsyncClient.open(self._terms.url, self._terms.own_key))
         if own is not None:
@@ -164,6 +226,7 @@ class AsyncMemory:
             if person.kind != "end_user" or user not in (None, person.id):
                 raise InvalidInput("expected the key of the user whose memory it is", field="own_key")
             self._own, self._person, user = own, person, person.id
+            self._reader = (own, person)
         if agent.kind == "agent":
             # INVARIANT: what is added and searched is of one user: the one who is named, or whose own key is given.
             user = user if user is not None else await fabric.bound_user()
@@ -188,6 +251,11 @@ class AsyncMemory:
             raise Denied("is an agent's: give the key of an agent", field="key")
         return self._run
 
+    @property
+    def channel(self) -> str:
+        """The channel by which the user's words come."""
+        return self._channel
+
     # ---- telling and asking ----
 
     async def add(self, messages: Messages, *, classification: str = "INTERNAL") -> Added:
@@ -197,47 +265,38 @@ class AsyncMemory:
         On a server its worker reads them later, and they are counted as `unread`. Raises `InvalidInput` and `TooLarge`,
         which name the message.
         """
+        return await self.keep(captures_of(messages, channel=self._channel, classification=classification))
+
+    async def keep(self, captures: Sequence[Mapping[str, Any]]) -> Added:
+        """Store captures of this run as the verb `capture_many` takes them, and say what became of them like `add`.
+
+        On a fabric they are read at once. A repeated capture, by its idempotency key, is stored once.
+        """
         fabric = self.fabric
-        items = captures_of(messages, channel=self._channel, classification=classification)
-        if not items:
+        if not captures:
             return Added()
         asker = self._run if self._run is not None else self._person
         assert asker is not None, "an open memory has a run or a person"
         try:
-            receipts = await fabric.capture_many(asker, items)
+            receipts = await fabric.capture_many(asker, captures)
         except InvalidInput as error:
             error.field = name_as_message(error.field)
             raise
         if isinstance(fabric, AsyncFabric):
-            await fabric.consolidate(TENANT)
-        return await self._added(receipts, [item["text"] for item in items])
-
-    async def _added(self, receipts: "Sequence[Receipt]", texts: Sequence[str]) -> Added:
+            await fabric.consolidate(asker.tenant_id)
         ids = [one.capture_id for one in receipts]
+        return await self.outcomes(dict(zip(ids, [str(one.get("text") or "") for one in captures], strict=True)))
+
+    async def outcomes(self, captures: Mapping[str, str]) -> Added:
+        """Say what has become of captures of this memory by now; each id has the text by which a refusal names it.
+
+        With an agent's key alone nobody is told: all of them are counted as `unread`.
+        """
+        ids = list(captures)
         notes = tuple(note for note in self.notes if note == _AGENTS_WORD)
-        if self._own is None or self._person is None:
+        if self._reader is None:
             return Added(unread=len(ids), notes=notes, captures=tuple(ids))
-        said = dict(zip(ids, texts, strict=True))
-        outcomes: list[MyOutcome] = []
-        for first in range(0, len(ids), _AT_ONCE):
-            outcomes += await self._own.me.outcomes(self._person, ids[first : first + _AT_ONCE])
-        facts = [fact for one in outcomes for fact in one.facts]
-        refused = [(said[one.capture_id], refusal) for one in outcomes for refusal in one.refusals]
-        return Added(
-            promoted=tuple(
-                Kept(id=one.memory_id, text=one.text, known=one.status == "duplicate")
-                for one in facts
-                if one.status in _KEPT and one.memory_id is not None
-            ),
-            waiting=await self._waiting([one for one in facts if one.status in _OPEN]),
-            refused=tuple(
-                NotKept(message=text, why=why)
-                for text, why in dict.fromkeys((text, why_refused(refusal)) for text, refusal in refused)
-            ),
-            unread=sum(not one.read for one in outcomes),
-            notes=notes,
-            captures=tuple(ids),
-        )
+        return await added_of(*self._reader, captures, notes)
 
     async def search(self, query: str, limit: int = 10) -> list[AsyncFact]:
         """Find what is remembered that bears on a question, the most relevant first; it is recorded as a recall.
@@ -292,36 +351,13 @@ class AsyncMemory:
             error.field = "labels"
             raise
         if isinstance(own, AsyncFabric):
-            await own.consolidate(TENANT)
+            await own.consolidate(person.tenant_id)
         return granted
 
     async def pending(self) -> list[Waiting]:
         """List the facts that wait for a person, and which of them the user may confirm."""
         own, person = self._own_place("pending")
-        return list(await self._waiting(await own.me.pending(person)))
-
-    async def _waiting(self, facts: Sequence[MyProposal]) -> tuple[Waiting, ...]:
-        """Say why each fact waits, with the memories that it contradicts or is about."""
-        own, person = self._own_place("pending")
-        texts: dict[str, str] = {}
-        for memory_id in dict.fromkeys(name for fact in facts for name in (*fact.contradicts, *fact.targets)):
-            with suppress(NotFound):  # It is not of this user alone.
-                texts[memory_id] = (await own.me.get(person, memory_id)).text
-        waiting: list[Waiting] = []
-        for fact in facts:
-            names = dict.fromkeys((*fact.contradicts, *fact.targets))
-            known = tuple(Known(id=name, text=texts[name]) for name in names if name in texts)
-            why, may_confirm = why_waiting(fact, known), fact.may_confirm
-            one = Waiting(
-                id=fact.proposal_id,
-                text=fact.text,
-                why=why,
-                may_confirm=may_confirm,
-                classification=fact.classification,
-                known=known,
-            )
-            waiting.append(one)
-        return tuple(waiting)
+        return list(await waiting_of(own, person, await own.me.pending(person)))
 
     async def confirm(self, proposal_id: str, *, code: str | None = None) -> Decided | Asked:
         """Confirm a fact that waits; it is promoted if the pack lets its user confirm it (SUB-2).
@@ -356,26 +392,11 @@ class AsyncMemory:
         if isinstance(made, Refusal):
             return NotKept(message=text, why=why_refused(MyRefusal(gate=made.gate, reason=made.reason)))
         if isinstance(self._own, AsyncFabric):
-            done = await self._approve_correction(self._own, made.proposal_id, memory_id)
+            done = await approve_correction(self._own, made.proposal_id, memory_id)
             if done.memory_id is not None:
                 return Kept(id=done.memory_id, text=text)
         found = [one for one in await self.pending() if one.id == made.proposal_id]
         return found[0] if found else Waiting(id=made.proposal_id, text=text, why="a person decides", classification="")
-
-    async def _approve_correction(self, fabric: AsyncFabric, proposal_id: str, replaces: str) -> Proposal:
-        """Approve a correction as `local_owner`, if nothing else holds it and the pack lets its user confirm facts.
-
-        INVARIANT: the owner is the one who said it, so never the second person of REV-4.
-        """
-        owner = local_owner()
-        waits = await fabric.queue.get(owner, proposal_id)
-        pack = await fabric.opened.context.current_pack(TENANT)
-        others = set(waits.contradiction_check.contradicted) - {replaces}
-        reasons = set(waits.human_reasons) - {"user_correction", "contradiction", "low_confidence"}
-        strict = waits.sensitive or waits.tier_target == "durable" or waits.trust < pack.memory_layer.trust.floor
-        if reasons or others or strict or not pack.memory_layer.subject.confirms:
-            return waits
-        return await fabric.queue.approve(owner, proposal_id, note="the user's own correction")
 
     async def undo(self, memory_id: str) -> Undone:
         """Undo what was remembered without a person's decision; what it had replaced comes back (PRO-8).

@@ -49,15 +49,23 @@ class Terms:
             if options:
                 raise InvalidInput("is for a memory of one's own, not for a server", field=min(options))
             return terms
-        if user is None:
-            raise InvalidInput("is required: whose memory it is", field="user")
-        if not isinstance(user, str) or not is_ceid(f"user:{user}") or holds_card_number(user):
-            wanted = "expected 1 to 128 letters, digits, dots, hyphens or underscores, and no number of a card"
-            raise InvalidInput(wanted, field="user")
+        _check_user(user)
         if database_address(None, options.get("home")) is not None:
             shared = "MUNIMENT_DATABASE_URL names a database, of which nobody is the one user: give a home, or a server"
             raise InvalidInput(shared, field="home")
         return terms
+
+    @classmethod
+    def over(cls, user: str | None, allow: Iterable[str], channel: str | None, *, is_fabric: bool) -> "Terms":
+        """Check the arguments of `over`; raises `InvalidInput`."""
+        if is_fabric or user is not None:
+            _check_user(user)
+        return cls(user, allow=(allow,) if isinstance(allow, str) else tuple(sorted(allow)), channel=channel)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The labels that a search may show where the person was not asked."""
+        return _LABELS | frozenset(self.allow)
 
     def fabric(self) -> "AsyncFabric | AsyncClient":
         """Return the fabric to open; on a server that of the agent's key, or else of the person's own."""
@@ -71,21 +79,61 @@ class Terms:
         return AsyncFabric.open(**{**self.options, "pack": pack, "local_owner": True})
 
 
+@dataclass(frozen=True)
+class Borrowed:
+    """A fabric or a client that a memory uses and does not close, and who acts on it."""
+
+    fabric: "AsyncFabric | AsyncClient"
+    own: "AsyncClient | None"
+    tenant: str | None
+    agent: str
+    tools: tuple[str, ...]
+
+    @classmethod
+    def checked(
+        cls,
+        fabric: "AsyncFabric | AsyncClient",
+        own: "AsyncClient | None",
+        tenant: str | None,
+        agent: str,
+        tools: tuple[str, ...],
+        *,
+        is_fabric: bool,
+    ) -> "Borrowed":
+        """Check who is said to act; raises `InvalidInput` for what a client's key says, or a fabric cannot take."""
+        said = {"tenant": tenant is not None, "tools": bool(tools), "agent": agent != AGENT}
+        if not is_fabric and (wrong := next((name for name, given in said.items() if given), None)):
+            raise InvalidInput("is the key's to say, where a client is given", field=wrong)
+        if is_fabric and own is not None:
+            raise InvalidInput("is for a client, not for a fabric", field="own")
+        return cls(fabric, own, tenant, agent, tools)
+
+
+def _check_user(user: str | None) -> None:
+    if user is None:
+        raise InvalidInput("is required: whose memory it is", field="user")
+    if not isinstance(user, str) or not is_ceid(f"user:{user}") or holds_card_number(user):
+        wanted = "expected 1 to 128 letters, digits, dots, hyphens or underscores, and no number of a card"
+        raise InvalidInput(wanted, field="user")
+
+
 @lru_cache(maxsize=8)
 def _session(process: int) -> str:
     return f"process_{process}_{uuid4().hex}"
 
 
-def local_run(user: str, labels: Iterable[str]) -> RunContext:
-    """Return the run of the embedded agent: it speaks for its user, and sees every label of the user's own."""
+def run_on_fabric(
+    tenant: str, agent: str, user: str, labels: Iterable[str], channel: str, tools: Iterable[str] = ()
+) -> RunContext:
+    """Return the run of an agent on a fabric of one's own: it speaks for its user's channel, and for its tools."""
     return RunContext(
-        tenant_id=TENANT,
-        agent_id=AGENT,
+        tenant_id=tenant,
+        agent_id=agent,
         run_id=f"run_{uuid4().hex}",
         session_id=_session(os.getpid()),
         user_id=user,
         classification_allowed=labels,
-        speaks_for={"channels": [CHANNEL]},
+        speaks_for={"channels": [channel], "tools": tools},
     )
 
 
@@ -101,9 +149,9 @@ def server_run(holder: Principal, user: str, allow: Iterable[str]) -> RunContext
     )
 
 
-def local_person(user: str) -> Principal:
-    """Return the one user of a home."""
-    return Principal(tenant_id=TENANT, id=user, kind="end_user", roles={"subject"})
+def person_of(tenant: str, user: str) -> Principal:
+    """Return a user as the person they are."""
+    return Principal(tenant_id=tenant, id=user, kind="end_user", roles={"subject"})
 
 
 def local_owner() -> Principal:

@@ -23,6 +23,7 @@ WAITS: dict[HumanReason, str] = {
     "returned": "it came back to the queue",
     "suspended": "promotion without a person is suspended for facts of this class",
     "near_threshold": "it is not certain whether it contradicts what is remembered",
+    "agent_asked": "an assistant asked to forget it",
 }
 # Reasons why the person may not confirm a fact that say the same as a reason why it waits.
 _SAME_REASON: dict[str, HumanReason] = {"flagged": "compliance_flag", "corrects": "user_correction"}

@@ -160,7 +160,7 @@ WHERE m.tenant_id = :tenant_id AND m.born_seq > :first_seq AND m.born_seq <= :la
     SELECT FROM consents c
     WHERE c.tenant_id = :tenant_id AND c.action = 'grant' AND c.subject = m.subject AND c.seq <= m.born_seq
       AND c.valid_from <= m.promoted_at AND c.valid_until > m.promoted_at
-      AND ('*' = ANY (c.predicates) OR m.predicate = ANY (c.predicates)) AND m.classification = ANY (c.labels)
+      AND {consent_covers m} AND m.classification = ANY (c.labels)
       AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke'
                       AND r.seq < m.born_seq)
       AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id

@@ -12,7 +12,7 @@ GateName = Literal[
 ]
 
 
-Flag = Literal["user_correction", "compliance_flag", "near_threshold", "user_asked"]
+Flag = Literal["user_correction", "compliance_flag", "near_threshold", "user_asked", "agent_asked"]
 
 
 class Scope(Artifact):
@@ -49,6 +49,10 @@ class Utterance(Artifact):
     predicate_name: str | None = Field(
         default=None, description="the predicate in words, where `predicate` is a keyed hash of words of the message"
     )
+    claimed_author: str | None = Field(
+        default=None, description="of an import: who wrote it, as the system says that it was imported from (IMP-2)"
+    )
+    claimed_at: datetime | None = Field(default=None, description="of an import: when it was written there")
 
 
 class StoredFact(Utterance):

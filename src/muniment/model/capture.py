@@ -121,10 +121,21 @@ class Happening(Circumstances, _Kind):
     payload: Json = None
 
 
+class Claims(Artifact):
+    """What another system says of something that was imported from it; nobody vouches for it (IMP-2)."""
+
+    system: str = Field(description="the system that it was imported from, such as mem0")
+    item_id: str = Field(description="its id there")
+    claimed_author: str | None = Field(default=None, description="who wrote it, as that system says")
+    claimed_at: datetime | None = Field(default=None, description="when it was written there")
+    metadata: Any = Field(default=None, description="what else that system keeps with it")
+
+
 class CaptureInput(Happening):
-    """The input of a capture; the fabric adds author, source, time and pack."""
+    """The input of a capture; the fabric adds author, source, time and pack. Only an import sets `claims`."""
 
     fact: TypedFact | None = None
+    claims: Claims | None = None
 
     def content(self) -> bytes:
         """What is sealed, as canonical bytes; raises `InvalidInput` if there is nothing, `TooLarge` past the limits."""
@@ -141,9 +152,13 @@ class CaptureInput(Happening):
             whole["fact"] = self.fact
         if self.evidence_refs:
             whole["evidence_refs"] = self.evidence_refs
+        if self.claims is not None:
+            whole["claims"] = self.claims.model_dump(exclude_none=True)
         packed = to_json(whole)
         if len(packed) > PAYLOAD_LIMIT and self.payload is not None:
             _limit("payload", len(to_json(self.payload)), PAYLOAD_LIMIT)
+        if len(packed) > PAYLOAD_LIMIT and self.claims is not None:
+            _limit("metadata", len(to_json(self.claims.metadata)), PAYLOAD_LIMIT)
         return packed
 
 
@@ -154,6 +169,7 @@ class Content(Artifact):
     payload: Any = None
     fact: TypedFact | None = None
     evidence_refs: tuple[str, ...] = ()
+    claims: Claims | None = Field(default=None, description="of an import: what the other system says of it")
 
 
 # Not frozen: a thousand of these are made per batch, and freezing would take twice their time.
@@ -219,7 +235,8 @@ class Capture(Concerned, _Author):
     vouched: str | None = Field(
         default=None,
         description="what its author's credential could vouch for (ISO-8): `user` for the words of the end user, "
-        "`tool:name` for a tool's result; none: it is the author's own word",
+        "`tool:name` for a tool's result, `import:system` for what was read from another system; none: it is the "
+        "author's own word",
     )
     content: Content | None = None
 

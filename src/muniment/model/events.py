@@ -15,7 +15,8 @@ EventType = Literal[
     "memory.consent_revoked", "memory.consent_expired", "memory.erased", "memory.expiring", "memory.expired",
     "memory.parked", "memory.sla_breached", "memory.budget_exceeded", "memory.auto_promotion_suspended",
     "memory.note", "memory.session_ended", "memory.pack_registered", "memory.pack_activated", "memory.pack_retired",
-    "memory.confirmed", "memory.consent_requested", "memory.exported", "memory.key_rotated", "memory.clock_reset",
+    "memory.confirmed", "memory.consent_requested", "memory.imported", "memory.exported", "memory.restored",
+    "memory.key_rotated", "memory.clock_reset",
     "memory.api_key_created", "memory.api_key_revoked",
     "memory.security",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from muniment.errors import InvalidInput, TooLarge
 from muniment.model.bounds import check_lengths
-from muniment.model.ids import CEID_PATTERN, holds_card_number
+from muniment.model.ids import CEID_PATTERN, ENTITIES_PATTERN, holds_card_number
 
 TEXT_LIMIT = 32 * 1024
 PAYLOAD_LIMIT = 256 * 1024
@@ -35,6 +35,8 @@ NUMBER_BITS = 1024
 LATEST = 2**62
 
 Source = Literal["agent", "operator", "system", "end_user"]
+# What rules go by: the source, or that it was imported from another system, whoever did that (IMP-2).
+SourceClass = Literal["agent", "operator", "system", "end_user", "import"]
 CaptureKind = Literal["tool_result", "decision", "effect", "message", "approval", "statement"]
 WriteClass = Literal["evidence_link", "preference", "decision_outcome", "correction", "statement"]
 Tier = Literal["working", "episodic", "semantic", "durable"]
@@ -196,6 +198,9 @@ Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=25
 OpenName = Annotated[Name, AfterValidator(in_the_open)]
 TenantId = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128, pattern=_CLEAN)]
 Ceid = Annotated[str, StringConstraints(strict=True, max_length=256, pattern=CEID_PATTERN), AfterValidator(_opaque)]
+Entities = Annotated[
+    str, StringConstraints(strict=True, max_length=256, pattern=ENTITIES_PATTERN), AfterValidator(_opaque)
+]
 Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64, pattern=_CLEAN)]
 Predicate = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.]{0,127}$")]
 Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_intent)]

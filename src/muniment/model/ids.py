@@ -7,10 +7,12 @@ from typing import Literal
 
 Prefix = Literal[
     "cap", "mc", "mwp", "rv", "pm", "ctr", "cns", "rcl", "cmp", "evt", "whk", "era", "cal", "arc", "gld", "bkf",
-    "key", "nsr", "crq", "erq", "otc", "ntc",
+    "key", "nsr", "crq", "erq", "otc", "imp", "bak", "ntc",
 ]  # fmt: skip
 
 CEID_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}$"
+# An entity, or all under one of its parts: `item:a.*` is all of `item:a.b` and `item:a.c.d`, not `item:ab`.
+ENTITIES_PATTERN = r"^[a-z][a-z0-9_]*:([A-Za-z0-9._-]{1,128}|([A-Za-z0-9._-]{1,126}\.)?\*)$"
 # No clock shows a time whose first digit is another.
 _OURS = re.compile(r"[a-z]+_(0[0-9a-f]{11})[0-9a-f]{16}")
 # On its own, not within a longer word: one UUID in some hundred would be taken for a card otherwise.

@@ -24,7 +24,7 @@ from muniment.model.context import RunContext
 from muniment.model.fields import (
     Artifact,
     AsOf,
-    Ceid,
+    Entities,
     Instant,
     Name,
     Query,
@@ -138,8 +138,8 @@ class RecallFields(VerbInput):
     classes: Annotated[frozenset[WriteClass], Field(fail_fast=True)] | None = Field(
         None, description="only of these classes"
     )
-    entities: Annotated[frozenset[Ceid], Field(max_length=256, fail_fast=True)] | None = Field(
-        None, description="only about these entities"
+    entities: Annotated[frozenset[Entities], Field(max_length=256, fail_fast=True)] | None = Field(
+        None, description="only about these entities; one that ends in `.*` is all under its parts"
     )
     hops: Annotated[int, Field(strict=True, ge=0, le=2)] = Field(
         0, description="also about entities up to this many steps away in the entity graph"
@@ -153,6 +153,8 @@ class RecallFields(VerbInput):
     def _hops_begin_somewhere(self) -> Self:
         if self.hops and not self.entities:
             raise field_error("hops", "give the entities that the steps begin at")
+        if self.hops and any(one.endswith("*") for one in self.entities or ()):
+            raise field_error("hops", "steps begin at whole entities, not at one that ends in *")
         return self
 
 

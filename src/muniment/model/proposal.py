@@ -12,7 +12,7 @@ from muniment.model.fields import (
     Ceid,
     EvidenceRefs,
     Json,
-    Name,
+    OpenName,
     Predicate,
     Probability,
     Source,
@@ -32,7 +32,7 @@ ConsentCheck = Literal["passed", "not_required"]
 HumanReason = Literal[
     "approval_mode", "operator_source", "user_correction", "third_party", "compliance_flag", "sensitive",
     "durable", "low_trust", "low_confidence", "contradiction", "budget", "audit_sample", "returned", "suspended",
-    "near_threshold", "user_asked",
+    "near_threshold", "user_asked", "agent_asked",
 ]  # fmt: skip
 
 # The status after a verdict; verdicts that are not listed leave the status as it is.
@@ -197,7 +197,7 @@ class ProposalDocument(Artifact):
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, populate_by_name=True)
 
-    proposal_id: Name
+    proposal_id: OpenName
     candidate: ProposedFact
     write_class: WriteClass = Field(validation_alias=AliasChoices("class", "write_class"), serialization_alias="class")
     tier_target: Tier
@@ -210,6 +210,29 @@ class ProposalDocument(Artifact):
         if not self.proposal_id.startswith("mwp_"):
             raise field_error("proposal_id", "expected an id that begins with mwp_")
         return self
+
+
+def document_of(proposal: Proposal) -> ProposalDocument | None:
+    """A proposal as a document, with its checks as they were computed; None for one that is not on a key (REV-10)."""
+    fact = proposal.candidate
+    if fact.entity is None or fact.predicate is None:
+        return None
+    check = proposal.contradiction_check
+    return ProposalDocument(
+        proposal_id=proposal.proposal_id,
+        candidate=ProposedFact(
+            entity_ceid=fact.entity,
+            predicate=fact.predicate,
+            value=fact.value,
+            evidence_refs=fact.evidence_refs,
+            confidence=fact.raw_confidence,
+        ),
+        write_class=proposal.write_class,
+        tier_target=proposal.tier_target,
+        consent_check=proposal.consent_check,
+        contradiction_check=ContradictionCheck(existing=check.existing, verdict=check.verdict),
+        auto_promote_eligible=proposal.auto_promote_eligible,
+    )
 
 
 def status_of(actions: tuple[Action, ...]) -> Status:

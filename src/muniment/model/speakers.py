@@ -6,9 +6,10 @@ from pydantic import AfterValidator, Field
 
 from muniment.model.fields import Artifact, Name
 
-TOOL, CHANNEL = "tool:", "channel:"
+TOOL, CHANNEL, IMPORT = "tool:", "channel:", "import:"
 ALL = "*"
-# What a capture's column `vouched` holds for the words of an end user; for a tool it holds the capture's origin.
+# What a capture's column `vouched` holds for the words of an end user; for a tool, and for the system that an import
+# was read from, it holds the capture's origin.
 USER = "user"
 
 
@@ -24,8 +25,8 @@ _Names = Annotated[frozenset[Annotated[Name, AfterValidator(_bare)]], Field(max_
 
 
 def is_only_claimed(origin: str | None, vouched: str | None) -> bool:
-    """Whether an origin names a tool or a channel that the author of the capture could not speak for."""
-    return vouched is None and origin is not None and origin.startswith((TOOL, CHANNEL))
+    """Whether an origin names a tool, a channel or an import that the author of the capture could not speak for."""
+    return vouched is None and origin is not None and origin.startswith((TOOL, CHANNEL, IMPORT))
 
 
 class SpeaksFor(Artifact):

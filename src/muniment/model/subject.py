@@ -179,7 +179,8 @@ class MyExport(Artifact):
     """Everything that is held about an end user, for them to take along (SUB-5, IMP-4)."""
 
     tenant_id: str
-    user_id: str
+    user_id: str | None = Field(description="the end user; none for a subject that is no user")
+    subject: str | None = Field(default=None, description="the subject whom a privacy officer exported")
     exported_at: datetime
     memories: tuple[MyMemory, ...] = ()
     proposals: tuple[MyProposal, ...] = ()

@@ -214,7 +214,11 @@ ModelName = Annotated[_Text, _Like(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}", "up to 
 EmbedderName = Annotated[_Text, StringConstraints(min_length=1, max_length=141), AfterValidator(clean_name)]
 ToolName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]
 VouchedSource = Annotated[
-    _Text, _Like(r"user|tool:[^\x00-\x20*][^\x00-\x1f*]{0,127}", "user, or a tool such as tool:crm.lookup")
+    _Text,
+    _Like(
+        r"user|(?:tool|import):[^\x00-\x20*][^\x00-\x1f*]{0,127}",
+        "user, a tool such as tool:crm.lookup, or a system such as import:mem0",
+    ),
 ]
 ExtractorVersion = Annotated[
     _Text,

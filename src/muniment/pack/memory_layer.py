@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from muniment.model.fields import CaptureKind, Source, Tier, WriteClass
+from muniment.model.fields import CaptureKind, SourceClass, Tier, WriteClass
 from muniment.pack.durations import Duration
 from muniment.pack.extraction import Extraction, ExtractorMap
 from muniment.pack.fields import (
@@ -58,7 +58,7 @@ _CAPTURES_STAY: dict[CaptureKind, timedelta | None] = dict.fromkeys(get_args(Cap
 class TierWhen(Section):
     """The conditions of a routing rule; all that are set must hold, and none set matches everything."""
 
-    source: Source | None = setting(None, "The source of the capture.")
+    source: SourceClass | None = setting(None, "The source of the capture; import is what another system had.")
     write_class: WriteClass | None = setting(None, "Its write class.")
     intent: IntentPattern | None = setting(None, "Its intent: this one or one under it.")
     sensitive: Flag | None = setting(None, "Whether its classification is sensitive.")
@@ -293,6 +293,19 @@ class TrustPolicy(Section):
     )
 
 
+class ImportPolicy(Section):
+    """What an import from another system counts for: a class of source of its own, whoever imports (IMP-2)."""
+
+    trust: Share = setting(0.50, "Trust of a system that is not in imports.systems.")
+    systems: dict[ToolName, Share] = setting(dict, "Trust of single systems by name, such as mem0.")
+    confidence: Share = setting(0.60, "Raw confidence of an item that states none.")
+    priority: Share = setting(0.5, "Base of its priority.")
+    classification: ClassificationName | None = setting(
+        None,
+        "Label of items, and of proposal documents, that have none; null is the highest that is not sensitive.",
+    )
+
+
 class RejectionPolicy(Section):
     """How long a rejection is remembered."""
 
@@ -343,7 +356,9 @@ class ProvenSource(Section):
     """
 
     vouched: VouchedSource | None = setting(
-        None, "What a credential must vouch for: user, the words of the run's own end user; or a tool, as tool:NAME."
+        None,
+        "What a credential must vouch for: user, the words of the run's own end user; a tool, as tool:NAME; "
+        "or what was imported from a system, as import:NAME.",
     )
     credential: ToolName | None = setting(None, "Instead: the id of the principal who captures.")
     extractors: UniqueSome[ExtractorVersion] = Field(
@@ -402,6 +417,7 @@ class MemoryLayer(Section):
     consent: ConsentPolicy = setting(ConsentPolicy, "Consent.")
     subject: SubjectPolicy = setting(SubjectPolicy, "What end users may do about themselves.")
     trust: TrustPolicy = setting(TrustPolicy, "Trust by source.")
+    imports: ImportPolicy = setting(ImportPolicy, "What is imported from other systems.")
     flag_for_review: Annotated[tuple[FlagRule, ...], Field(max_length=256)] = setting(
         (), "Facts that are never promoted without a person, with the reason compliance_flag."
     )

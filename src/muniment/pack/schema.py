@@ -285,6 +285,14 @@ class Pack(Section):
         declared = self.ontology.predicates.get(predicate)
         return declared is None or declared.cardinality == "one"
 
+    @property
+    def default_label(self) -> str:
+        """The classification of what comes without one: as the pack says, else the highest that is not sensitive."""
+        if (named := self.memory_layer.imports.classification) is not None:
+            return named
+        plain = [label.name for label in self.classifications if not label.sensitive]
+        return plain[-1] if plain else self.classifications[0].name
+
     def policy_for(self, write_class: WriteClass) -> ClassPolicy:
         """The policy of a write class, with the defaults for what the pack leaves out."""
         return self.memory_layer.classes[write_class]

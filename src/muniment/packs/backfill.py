@@ -18,7 +18,8 @@ from muniment.capture.store import Receipt
 from muniment.consent import store as ledger
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import Compared, covers
+from muniment.contradictions.rules import Compared
+from muniment.contradictions.scopes import covers
 from muniment.database.locks import block_erasures
 from muniment.database.rows import memory_of
 from muniment.database.storage import Row, Transaction

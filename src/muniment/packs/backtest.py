@@ -5,31 +5,24 @@ Every transaction is `context.read_only`: the auditor's login, read-only. A mist
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from pydantic_core import to_json
 
 from muniment.candidates import intake
-from muniment.candidates.extractors import Extractor, extractors_of
-from muniment.candidates.extractors.maps import MapExtractor
-from muniment.candidates.extractors.messages import MessageExtractor
+from muniment.candidates.dry_extraction import DryReading
+from muniment.candidates.extractors import extractors_of
 from muniment.candidates.extractors.model import ModelExtractor
-from muniment.candidates.extractors.plugins import PluginExtractor
 from muniment.candidates.rules import Draft, Found, draft_facts, own_words_holder, tier_for
 from muniment.candidates.worth import worth_knowing
 from muniment.context import FabricContext
 from muniment.contradictions.judge import judge_neighbours
 from muniment.contradictions.rules import compare
 from muniment.contradictions.store import TextComparer
-from muniment.errors import ExtractorFailed
-from muniment.language.readers import Readers
 from muniment.language.redaction import redactor_of
-from muniment.loops import give_way
 from muniment.model.backtest import EXAMPLES, FATES, Backtest, Example, Fate, RuleDifference, Tally
 from muniment.model.candidate import Candidate
-from muniment.model.capture import Capture
 from muniment.model.fields import Tier
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
@@ -171,7 +164,8 @@ class _Run:
             both = (*extractors_of(self.before.pack), *extractors_of(self.after.pack))
             models = [one.name for one in both if isinstance(one, ModelExtractor)]
             stored = await history.answers(tx, self.context.vault, [one.capture.capture_id for one in readable], models)
-        found = await _Reading(readable, stored, self.left_out, comparer[0].readers).by_pack(
+        captures = [past.capture for past in readable]
+        found = await DryReading(captures, stored, self.left_out, comparer[0].readers).by_pack(
             (self.before.pack, self.after.pack)
         )
         was = await self._under(self.before, readable, found[0], comparer[0])
@@ -267,70 +261,3 @@ def _name(candidate: Candidate) -> str:
 def _fact(candidate: Candidate) -> tuple[object, ...]:
     said = (candidate.write_class, candidate.entity, candidate.predicate, candidate.text, to_json(candidate.value))
     return (_name(candidate), *said)
-
-
-@dataclass
-class _Reading:
-    """What the extractors of two packs find in captures. Models and plug-ins are not called."""
-
-    page: Sequence[Past]
-    stored: Mapping[tuple[str, str], bytes]
-    left_out: Counter[str]
-    readers: Readers | None
-
-    async def by_pack(self, packs: Sequence[Pack]) -> list[dict[str, list[Found]]]:
-        """The facts by capture, for each pack; an extractor that both packs have runs once."""
-        found: list[dict[str, list[Found]]] = [{} for _ in packs]
-        for past in self.page:
-            capture = past.capture
-            assert capture.content is not None, "only what opened is read"
-            read: dict[str, list[Found]] = {}
-            missed: set[str] = set()
-            for place, pack in enumerate(packs):
-                for extractor in extractors_of(pack) if capture.content.fact is None else ():
-                    if not isinstance(extractor, PluginExtractor) and not extractor.reads(capture):
-                        continue
-                    facts = read.get(extractor.name)
-                    if facts is None:
-                        facts = await self._facts(extractor, capture, missed)
-                        # What a map, a model or the rules for messages find depends on the pack.
-                        if not isinstance(extractor, MapExtractor | ModelExtractor | MessageExtractor):
-                            read[extractor.name] = facts
-                    found[place].setdefault(capture.capture_id, []).extend(facts)
-            self.left_out.update(missed)
-            await give_way()
-        return found
-
-    async def _facts(self, extractor: Extractor, capture: Capture, missed: set[str]) -> list[Found]:
-        if not isinstance(extractor, PluginExtractor):
-            # An extractor that raises would be retried, and parked in the end: here it has found nothing.
-            with suppress(Exception):
-                seen = await extractor.extract(capture, _Stored(self.stored, capture.capture_id, self.readers))
-                return [(one.read_by or extractor.name, one) for one in seen]
-        missed.add(extractor.name)
-        return []
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """A model's stored answers; without one the extractor fails."""
-
-    answers: Mapping[tuple[str, str], bytes]
-    capture_id: str
-    tagging: Readers | None
-
-    async def readers(self) -> Readers | None:
-        return self.tagging
-
-    async def get(self, extractor: str) -> bytes | None:
-        found = self.answers.get((self.capture_id, extractor))
-        if found is None:
-            raise ExtractorFailed("no stored answer, and models are not called in a backtest")
-        return found
-
-    async def put(self, extractor: str, answer: bytes) -> None:
-        raise ExtractorFailed("a backtest writes nothing")
-
-    async def spend(self, extractor: str, most: int) -> bool:
-        """Never: no model is called here."""
-        return False

@@ -107,6 +107,11 @@ def _trust(before: Pack, after: Pack) -> Iterator[str]:
         yield from _higher(
             f"trust.tools.{name}", was.tools.get(name, was.sources.tool), now.tools.get(name, now.sources.tool)
         )
+    old, new = before.memory_layer.imports, after.memory_layer.imports
+    yield from _higher("imports.trust", old.trust, new.trust)
+    for name in sorted({*old.systems, *new.systems}):
+        path = f"imports.systems.{name}"
+        yield from _higher(path, old.systems.get(name, old.trust), new.systems.get(name, new.trust))
 
 
 def _classes(before: Pack, after: Pack) -> Iterator[str]:

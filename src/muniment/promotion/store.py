@@ -17,7 +17,8 @@ from muniment.consent.rules import covering
 from muniment.contradictions import judge
 from muniment.contradictions import store as contradictions
 from muniment.contradictions.batch_rules import BatchMember
-from muniment.contradictions.rules import Compared, Contradicted, compare, covers, may_supersede, repeated
+from muniment.contradictions.rules import Compared, Contradicted, compare, may_supersede, repeated
+from muniment.contradictions.scopes import covers
 from muniment.contradictions.store import EmbeddedCandidate, TextComparer, neighbours
 from muniment.database import locks
 from muniment.database.packed_words import pack_words

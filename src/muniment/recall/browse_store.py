@@ -20,6 +20,7 @@ from muniment.pack import Pack
 from muniment.promotion.rules import linked_entity
 from muniment.promotion.store import entity_hash, term_hash
 from muniment.recall import rules
+from muniment.recall.entities import MOST_LINKS
 from muniment.recall.rules import MOST_COMMON, MOST_SEEN
 from muniment.recall.search import PointInTime, postings_of
 
@@ -108,7 +109,7 @@ class MemoryBrowser:
             if not here or key is None:
                 break
             found = await self._edges(sorted(entity_hash(key, one) for one in here))
-            cut = cut or len(found) == rules.MOST_LINKS
+            cut = cut or len(found) == MOST_LINKS
             next_: set[str] = set()
             for edge in found:
                 # A hash may stand for two names: what was opened decides.
@@ -129,7 +130,7 @@ class MemoryBrowser:
         return Graph(nodes=tuple(nodes), edges=tuple(edges.values()), cut=cut)
 
     async def _edges(self, around: list[int]) -> list[Edge]:
-        where = {"around": around, "count": rules.MOST_LINKS, "sensitive": self.pack.sensitive_labels}
+        where = {"around": around, "count": MOST_LINKS, "sensitive": self.pack.sensitive_labels}
         edges: list[Edge] = []
         for row in await self.tx.rows("browse.links", **self._at(), **where):
             fact = await self._opened(row)

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from muniment.consent.rules import covers_predicate
 from muniment.database.half_precision import ERROR, exact_dots, fast_dots
 from muniment.pack import Pack
 from muniment.recall import rules
-from muniment.recall.rules import Numbers, Postings, Seen, View, closeness
+from muniment.recall.entities import UNDER, closeness, is_pattern, lies_under
+from muniment.recall.rules import Numbers, Postings, Seen, View
 from muniment.recall.scope_block import Block, Profile, Rows
 from muniment.recall.scope_part import ConsentRecord, Part
 from muniment.recall.search import Found, ParsedQuery, Request, answer
@@ -112,7 +114,10 @@ class IndexSearch:
         wanted = visible if all(by_profile) else visible & _of_rows(block, by_profile, np.bool_)
         if entities is None:
             return wanted
-        by_entity = np.array([entity in entities for entity in block.entities.values], dtype=np.bool_)
+        by_entity = np.array(
+            [entity in entities or lies_under(entity, self._patterns) for entity in block.entities.values],
+            dtype=np.bool_,
+        )
         return wanted & by_entity[block.entities.codes]
 
     def _rarities(self, selections: Sequence["_Selection"], size: int) -> list[float]:
@@ -235,6 +240,11 @@ class IndexSearch:
         return np.array([intents.get(profile.intent_id, 0) for profile in block.distinct_profiles], dtype=np.int16)
 
     @cached_property
+    def _patterns(self) -> list[str]:
+        """The requested entities that stand for all under them."""
+        return [one for one in self.request.entities or () if is_pattern(one)]
+
+    @cached_property
     def _nearness(self) -> Mapping[str, float]:
         """How near each of the requested entities is."""
         return dict(closeness(self.request.entities, self.query.query, self.pack.identity))
@@ -243,7 +253,13 @@ class IndexSearch:
         """Return how near rows are to the requested entities; 1 if a row belongs to the run's decision key."""
         column = np.zeros(len(rows))
         if self._nearness:
-            by_entity = np.array([self._nearness.get(entity, 0.0) for entity in block.entities.values])
+            near, under = self._nearness, self._nearness.get(UNDER, 0.0)
+            by_entity = np.array(
+                [
+                    near.get(entity, under if lies_under(entity, self._patterns) else 0.0)
+                    for entity in block.entities.values
+                ]
+            )
             column = by_entity[block.entities.codes[rows]]
         for memory_id in self.of_decision:
             if (row := block.places.get(memory_id)) is not None:
@@ -335,7 +351,7 @@ class _ConsentCheck:
             record.action == "grant"
             and record.valid_from <= self._now
             and (record.valid_until is None or record.valid_until > self._now)
-            and ("*" in record.predicates or profile.predicate in record.predicates)
+            and covers_predicate(record.predicates, profile.predicate or None)
             and profile.classification in record.labels
             and record.consent_id not in renewed
             for record in chain

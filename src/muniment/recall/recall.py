@@ -34,9 +34,10 @@ from muniment.model.inputs import RecallInput
 from muniment.model.recall import ConflictSet, Recall, Record
 from muniment.model.review_views import RecallPreview
 from muniment.pack import Pack
+from muniment.recall.entities import spelled
 from muniment.recall.index_search import IndexSearch
 from muniment.recall.past import packs_as_of, point_in_time
-from muniment.recall.rules import View, spelled, users_seen_by, view_of
+from muniment.recall.rules import View, users_seen_by, view_of
 from muniment.recall.scope_index import IndexOutdated, Scope, ScopeTooLarge
 from muniment.recall.search import (
     Found,

@@ -1,6 +1,5 @@
-"""Rules of the recall stage: what a run may see and why, which entities links reach, conflicts, and ranking."""
+"""Rules of the recall stage: what a run may see and why, conflicts, and ranking."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -18,7 +17,6 @@ from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
 from muniment.pack.combined import narrow_recall_policy
 from muniment.pack.memory_layer import RecallPolicy
-from muniment.pack.schema import Identity
 
 # ---- visibility: a run's context and its pack as the values that every recall filters by (REC-1) ----
 
@@ -198,55 +196,6 @@ def _run_inputs(view: View, row: Mapping[str, Any], at: datetime) -> dict[Filter
         "freshness": {"since": view.fresh_since[row["tier"]]},
         "validity": {"valid_at": view.valid_at},
     }
-
-
-# ---- links: how many entities they reach, and how near those are ----
-
-# Entities that one step may reach: a hub is cut there, in the order of its links.
-MOST_REACHED = 64
-# Facts that are read for one step.
-MOST_LINKS = 256
-_CLOSENESS = (1.0, 0.5, 0.25)
-_IN_TEXT = re.compile(r"(?<![\w:.-])[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}")
-
-
-def entities_in(query: str) -> list[str]:
-    """Return the entities that a query names, each once."""
-    return list(dict.fromkeys(found.rstrip(".") for found in _IN_TEXT.findall(query)))
-
-
-def spelled(entities: frozenset[str] | None, pack: Pack) -> dict[str, int] | None:
-    """Return the requested entities at distance 0, under all names: older memories may have an alias."""
-    if entities is None:
-        return None
-    return dict.fromkeys(sorted({name for one in entities for name in pack.identity.spellings(one)}), 0)
-
-
-def closeness(
-    entities: Mapping[str, int] | None, query: str, identity: Identity | None = None
-) -> list[tuple[str, float]]:
-    """Return the requested entities, named in the query or given with a distance, each with how near it is.
-
-    One that is named in the query comes under all names that the pack gives it.
-    """
-    named = entities_in(query)
-    if identity is not None:
-        named = [name for one in named for name in identity.spellings(one)]
-    near = dict.fromkeys(named, _CLOSENESS[0])
-    for entity, distance in (entities or {}).items():
-        near[entity] = max(_CLOSENESS[distance], near.get(entity, 0.0))
-    return list(near.items())
-
-
-def follow_links(around: set[str], reached: dict[str, int], links: list[tuple[str, str]], distance: int) -> set[str]:
-    """Return the entities one step further, and note their distance; none that was reached before, so a ring ends."""
-    new: set[str] = set()
-    for one, other in links:
-        for here, there in ((one, other), (other, one)):
-            if here in around and there not in reached and len(new) < MOST_REACHED:
-                reached[there] = distance
-                new.add(there)
-    return new
 
 
 # ---- conflicts ----

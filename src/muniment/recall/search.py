@@ -28,7 +28,9 @@ from muniment.language.words import Word, query_words
 from muniment.pack import Pack
 from muniment.promotion.rules import linked_entity
 from muniment.promotion.store import entity_hash, term_hash
+from muniment.recall import entities as requested
 from muniment.recall import rules
+from muniment.recall.entities import closeness, follow_links, is_pattern
 from muniment.recall.rules import (
     MOST_COMMON,
     MOST_SEEN,
@@ -37,9 +39,7 @@ from muniment.recall.rules import (
     Ranking,
     Seen,
     View,
-    closeness,
     conflict_sets,
-    follow_links,
 )
 
 # ---- filters: what a run may see, and the answer to a recall without a query ----
@@ -108,7 +108,8 @@ def filters(view: View, request: Request, at: PointInTime) -> dict[str, Any]:
     """Return the parameters of the SQL conditions `visible` and `wanted`."""
     return {
         **{name: getattr(view, name) for name in _OF_VIEW},
-        "entities": list(request.entities) if request.entities is not None else None,
+        "entities": [one for one in request.entities if not is_pattern(one)] if request.entities is not None else None,
+        "under": [one[:-1] for one in request.entities or () if is_pattern(one)],
         "only": request.only,
         "qualifiers": Jsonb(view.qualifiers, to_json),
         "fresh_working": view.fresh_since["working"],
@@ -146,7 +147,7 @@ async def follow_hops(tx: Transaction, vault: Vault, view: View, request: Reques
         if not around or key is None:
             break
         hashes = sorted(entity_hash(key, one) for one in around)
-        rows = await tx.rows("recall.links", **where, around=hashes, count=rules.MOST_LINKS)
+        rows = await tx.rows("recall.links", **where, around=hashes, count=requested.MOST_LINKS)
         links = [link for row in rows if (link := await _link(tx, vault, row)) is not None]
         around = follow_links(around, reached, links, distance)
     return replace(request, entities=reached)

@@ -34,7 +34,7 @@ async def promote_by_policy(context: FabricContext, tenant_id: str) -> tuple[str
         for proposal_id in part:
             if proposal_id not in done:
                 with suppress(NotPromotable):  # It stays pending, and stops no other.
-                    if (memory_id := await _promote_one(context, tenant_id, proposal_id)) is not None:
+                    if (memory_id := await promote_if_eligible(context, tenant_id, proposal_id)) is not None:
                         promoted.append(memory_id)
     return tuple(promoted)
 
@@ -52,10 +52,13 @@ async def _promote_together(context: FabricContext, tenant_id: str, proposal_ids
 
 
 @retry_on_pack_change
-async def _promote_one(context: FabricContext, tenant_id: str, proposal_id: str) -> str | None:
+async def promote_if_eligible(context: FabricContext, tenant_id: str, proposal_id: str) -> str | None:
+    """Promote one proposal if policy may; returns the memory's id, None if it waits. Raises `NotPromotable`."""
     pack = await context.pack_in_force(tenant_id)
     async with context.transaction(tenant_id, "writer", under=pack) as tx:
         loaded = await review.load(tx, context.vault, proposal_id, locked=True)
-        if loaded.proposal.status != "pending" or await regate(context, tx, loaded, pack) is not None:
+        if loaded.proposal.status != "pending" or not loaded.proposal.auto_promote_eligible:
+            return None
+        if await regate(context, tx, loaded, pack) is not None:
             return None
         return await promote_proposal(context, tx, loaded, pack, None)

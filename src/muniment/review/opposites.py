@@ -1,8 +1,9 @@
 """Open proposals that contradict each other name each other: looked for when one enters the queue (REV-12).
 
-It is compared with the open proposals about the same subject, which are opened for it, and with those that enter
-beside it. By key at once; a text with the few that share most words with it. No vector of them is stored, and the
-trained judge is not asked: it reads what is to be promoted, beside the memories.
+It is compared with the open proposals about the same subject, whose content is unsealed for this, and with those that
+enter together with it. Facts on keys are compared by their keys; a text is compared with the few that share most words
+with it. No vectors of open proposals are stored, and the trained judge is not asked: it compares what is to be promoted
+with the memories.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +35,7 @@ MOST_TEXTS = 20
 
 
 class Opposite(NamedTuple):
-    """A candidate that enters the queue and what it contradicts there, and in what.
+    """A candidate that enters the queue, what it contradicts there, and in what they differ.
 
     `other` is the id of an open proposal, or of the candidate that enters beside it.
     """

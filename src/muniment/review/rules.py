@@ -1,7 +1,7 @@
 """Rules of the review stage: when a person must decide, and who may approve."""
 
-from muniment.candidates.rules import DIRECT
-from muniment.capture.rules import vouched_in
+from muniment.candidates.rules import DIRECT, ITEM
+from muniment.capture.rules import source_of, vouched_in
 from muniment.contradictions.rules import is_users_own
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
@@ -33,7 +33,7 @@ def reasons_for_a_person(
     floor = promotion_threshold(candidate, capture, tier, pack)
     reasons: dict[HumanReason, bool] = {
         "approval_mode": policy.approval == "human" or policy.auto_promotion is None,
-        "operator_source": candidate.source == "operator" or candidate.editor is not None,
+        "operator_source": source_of(candidate) == "operator" or candidate.editor is not None,
         "third_party": candidate.third_party,
         "sensitive": pack.is_sensitive(candidate.classification),
         "durable": tier == "durable",
@@ -65,7 +65,7 @@ def promotion_threshold(candidate: Candidate, capture: Capture, tier: Tier, pack
     usual = policy.auto_promotion.threshold if policy.auto_promotion else thresholds.auto_confidence
     if tier != "working" or thresholds.working is None or candidate.scope.user_id is None:
         return usual
-    is_theirs = candidate.extractor != DIRECT and (capture.vouched is not None or _is_effect(capture))
+    is_theirs = candidate.extractor not in (DIRECT, ITEM) and (capture.vouched is not None or _is_effect(capture))
     return thresholds.working if is_theirs else usual
 
 
@@ -88,6 +88,8 @@ def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, 
     user_id = candidate.scope.user_id
     if strict and user_id is not None and vouched_in(candidate, USER) == USER and same_person(principal.id, user_id):
         return refusing("self_approval", "the person who stated a fact cannot approve it")
+    if strict and candidate.claimed_author is not None and same_person(principal.id, candidate.claimed_author):
+        return refusing("self_approval", "who wrote it in the system it was imported from cannot approve it")
     if strict and is_among(principal.id, editors):
         return refusing("self_approval", "the author of an edit cannot approve it")
     return passing("second_person" if strict else "reviewer", principal.id)

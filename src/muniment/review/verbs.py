@@ -16,7 +16,15 @@ from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
 from muniment.model.inputs import Listing, OtherRun, VerbInput, Whole
-from muniment.model.proposal import APPROVED_AT_ONCE, Action, HumanReason, Outcome, Proposal
+from muniment.model.proposal import (
+    APPROVED_AT_ONCE,
+    Action,
+    HumanReason,
+    Outcome,
+    Proposal,
+    ProposalDocument,
+    document_of,
+)
 from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
 from muniment.model.trail import Evidence
 from muniment.pack import Pack
@@ -91,6 +99,21 @@ async def get_proposal(context: FabricContext, reader: Principal, request: Propo
     """Read a proposal with all its verdicts; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await _read(context, tx, request.proposal_id)
+
+
+@verb("queue.document", right="read_queue", http="GET /queue/{proposal_id}/document", cli="queue document")
+async def document(context: FabricContext, reader: Principal, request: ProposalId) -> ProposalDocument:
+    """Return a proposal as a document, in the form that `propose` takes, with its checks as they were computed.
+
+    Raises `NotFound`, and `InvalidInput` for a plain statement, which has no entity and no predicate.
+    """
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        found = document_of(await _read(context, tx, request.proposal_id))
+    if found is None:
+        raise InvalidInput(
+            "a statement has no document: only a fact with entity and predicate has", field="proposal_id"
+        )
+    return found
 
 
 @verb("queue.evidence", right="read_queue", http="GET /queue/{proposal_id}/evidence")

@@ -17,7 +17,7 @@ _WITHHELD = "About somebody else, and sealed under their key."
 
 def render(whole: MyExport) -> str:
     """Return the export as HTML; every text of it is escaped."""
-    head = f"What is held about {whole.user_id}"
+    head = f"What is held about {whole.user_id or whole.subject}"
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(head)}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',

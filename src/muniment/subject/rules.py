@@ -1,6 +1,6 @@
 """Rules of what an end user may do about themselves (SUB-1 to SUB-3). Pure."""
 
-from muniment.capture.rules import user_of
+from muniment.capture.rules import source_of, user_of
 from muniment.erasure.rules import concerned
 from muniment.model.candidate import Candidate
 from muniment.model.decision import Decision, Reason, passing
@@ -52,7 +52,7 @@ def may_confirm(user_id: str, proposal: Proposal, pack: Pack) -> Decision:
 def may_decline(user_id: str, proposal: Proposal, pack: Pack) -> Decision:
     """Decide whether a person may say that a fact about them is not to be kept, with every reason against it."""
     against = _not_their_own(user_id, proposal, pack)
-    against["source"] = proposal.candidate.source == "operator"
+    against["source"] = source_of(proposal.candidate) == "operator"
     return _decision(against)
 
 

@@ -46,6 +46,7 @@ class PersonReader:
     tx: Transaction
     vault: Vault
     pack: Pack
+    # Empty for a subject that is no end user.
     user_id: str
     names: tuple[str, ...]
 

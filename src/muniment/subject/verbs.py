@@ -12,7 +12,7 @@ from muniment.context import FabricContext
 from muniment.corrections.verbs import on_memory
 from muniment.errors import InvalidInput, NotFound
 from muniment.model.candidate import Refusal
-from muniment.model.consent import Consent, PredicateOrAny
+from muniment.model.consent import Consent, Predicates
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import EvidenceRefs, Instant, Json, Label, Name, OpenName, Text
 from muniment.model.inputs import Listing, VerbInput
@@ -31,6 +31,7 @@ from muniment.model.subject import (
     MyRefusal,
 )
 from muniment.subject import acts, own_consents
+from muniment.subject import export as exporting
 from muniment.subject.person import person_of, reading
 from muniment.subject.rules import OWN_CLASSES
 from muniment.subject.store import MOST
@@ -297,7 +298,7 @@ class OwnConsent(VerbInput):
     """A consent that a person gives themselves."""
 
     purpose: OpenName | None = Field(None, description="what for; by default a purpose that the pack names")
-    predicates_allowed: Annotated[tuple[PredicateOrAny, ...], Field(min_length=1, max_length=256)] = Field(
+    predicates_allowed: Predicates = Field(
         ("*",), description="the predicates that it covers; `*` is all, and plain statements"
     )
     data_classifications_allowed: Annotated[tuple[Label, ...], Field(min_length=1, max_length=64)]
@@ -376,37 +377,7 @@ async def export(context: FabricContext, me: Principal) -> MyExport:
     """
     person = await person_of(context, me, None)
     async with reading(context, person) as own:
-        memories = await _all(own.memories, "memory_id")
-        said = await _all(own.captures, "capture_id")
-        recalled = await _all(own.recalls, "recall_id")
-        whole = MyExport(
-            tenant_id=me.tenant_id,
-            user_id=person.user_id,
-            exported_at=own.tx.now,
-            memories=tuple(memories),
-            proposals=tuple(await own.proposals()),
-            captures=tuple(said),
-            consents=tuple(await own.consents()),
-            consent_requests=tuple(await own.consent_requests(closed=True)),
-            recalls=tuple(recalled),
-            erasure_requests=tuple(await own.erasure_requests()),
-        )
-    counts = {"memories": len(memories), "captures": len(said), "consents": len(whole.consents)}
+        whole = await exporting.everything(own, me.tenant_id)
     # INVARIANT: nothing is handed out before the event is committed.
-    async with context.transaction(me.tenant_id, "writer") as tx:
-        tx.change_nothing_visible()
-        if await context.vault.tenant(tx) is not None:
-            tx.emit("memory.exported", me.id, user_id=person.user_id, **counts)
+    await exporting.record(context, me.tenant_id, me.id, user_id=person.user_id, **exporting.counts(whole))
     return whole
-
-
-async def _all(page: Any, key: str) -> list[Any]:
-    """Read all pages of a list."""
-    found: list[Any] = []
-    last: str | None = None
-    while True:
-        some = await page(MOST, last)
-        found += some
-        if len(some) < MOST:
-            return found
-        last = getattr(some[-1], key)

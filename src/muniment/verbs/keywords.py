@@ -131,7 +131,7 @@ class RecallFields(TypedDict, total=False):
     classes: Iterable[WriteClass] | None
     """Only of these classes."""
     entities: Iterable[str] | None
-    """Only about these entities."""
+    """Only about these entities; one that ends in `.*` is all under its parts."""
     hops: int
     """Also about entities up to this many steps away in the entity graph."""
     as_of: int | datetime | None
@@ -205,6 +205,7 @@ class ConsentFields(TypedDict, total=False):
     subject: Required[str]
     purpose: Required[str]
     predicates_allowed: Required[Sequence[str]]
+    """Predicates that it covers; one may end in `*`, and `*` alone is all, plain statements too."""
     data_classifications_allowed: Required[Sequence[str]]
     basis: Required[str]
     valid_from: datetime | None

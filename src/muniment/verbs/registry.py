@@ -15,11 +15,13 @@ PACKAGES = (
     "review",
     "promotion",
     "recall",
+    "items",
     "corrections",
     "contradictions",
     "consent",
     "subject",
     "erasure",
+    "transfer",
     "audit",
     "archives",
     "packs",
@@ -53,6 +55,11 @@ GROUPS: Mapping[str, Group] = {
         "What end users see and do about themselves.",
         "What is held about the end user who asks, and what they may do about it. Nobody else's rows can be seen.",
     ),
+    "imports": Group(
+        "Imports",
+        "Imports from other systems.",
+        "Items of other memory systems, brought in through the same gates as everything (IMP-1).",
+    ),
     "erasure_requests": Group(
         "ErasureRequests",
         "Requests of end users to be erased.",
@@ -63,6 +70,12 @@ GROUPS: Mapping[str, Group] = {
     ),
     "contradictions": Group(
         "Contradictions", "Facts that contradict each other.", "Pairs of facts that contradict each other."
+    ),
+    "items": Group(
+        "StoredItems",
+        "Values under a namespace and a key, as agent frameworks keep them.",
+        "What a run keeps under a namespace and a key. Each value is an ordinary fact: it passes the gates, waits or "
+        "is promoted by policy, and reading it is a recall (ADP-2, ADP-3).",
     ),
     "memories": Group(
         "Memories",

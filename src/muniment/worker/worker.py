@@ -206,7 +206,7 @@ async def run(opened: Opened, due: Due) -> JobResult | None:
         error = problem.code if isinstance(problem, MunimentError) else type(problem).__name__
         if isinstance(problem, PurgeIncomplete):
             error = f"{problem.code}: {problem.message}"  # About the server and its settings; shown on the receipt.
-        log.warning("job %s of tenant %s failed: %s", due.job, due.tenant_id, error)
+        log.warning("job failed", extra={"job": due.job, "tenant": due.tenant_id, "error": str(error)})
     more = done is not None and done.more
     with anyio.CancelScope(shield=True):
         async with context.transaction(due.tenant_id, "jobs") as tx:
@@ -220,5 +220,5 @@ async def run(opened: Opened, due: Due) -> JobResult | None:
                 error=error,
             )
     if done is not None and done.nonzero:
-        log.info("job %s of tenant %s: %s", due.job, due.tenant_id, done.nonzero)
+        log.info("job done", extra={"job": due.job, "tenant": due.tenant_id, "counts": done.nonzero})
     return done

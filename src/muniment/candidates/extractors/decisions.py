@@ -13,7 +13,7 @@ from muniment.candidates.extractors.extractor import Answers, Extracted, content
 from muniment.model.capture import Capture
 from muniment.model.ids import is_ceid
 
-# Confidence: what was done is surer than what was decided.
+# Confidence: what was done is more certain than what was decided.
 DECIDED, DONE = 0.70, 0.80
 
 # The keys of a payload for the action, its outcome and the reason; the first one present counts.

@@ -13,15 +13,15 @@ from muniment.model.ids import is_ceid
 from muniment.model.proposal import ProposalAction
 
 MOST_FACTS = 256
-# How the names of extractors that ask a language model begin; no other's has a colon.
+# The names of extractors that ask a language model begin like this; no other name has a colon.
 MODEL_PREFIX = "model:"
-# Begins the part of a failure that has the words of a model's server: the operator reads them, no event keeps them.
+# Before the words of a model's server in a failure: the operator reads them, no event keeps them.
 SERVER_SAYS = "; its server says: "
 
 
 @dataclass(frozen=True)
 class Said:
-    """How a fact was said in a message: by whom and when, and among what."""
+    """How a fact was said in a message: by whom, when, and beside which other sentences."""
 
     speaker: str | None
     said_at: datetime

@@ -28,7 +28,7 @@ _MOST_FACTS = 32
 _LEAST_QUOTE = 3
 _NOT_THE_SCHEMA = "the model did not answer in the schema"
 _SPACES = re.compile(r"\s+")
-# What a model could not have got from the record but by making it up: names, and numbers.
+# Names and numbers: one that is not in the record was made up.
 _NAME = re.compile(r"(?<![.!?]\s)(?<!\A)\b[^\W\d_a-z][^\W_]+")
 _CAPITAL = re.compile(r"\b[^\W\d_a-z][^\W_]+")
 _DIGITS = re.compile(r"\d+")

@@ -90,11 +90,11 @@ def _first_json(text: str) -> Any:
     if (found := _parsed(text)) is not None:
         return found
     said = _THINKING.sub("", _END_MARK.sub("", _CHANNEL.sub("", text)))
-    for one in (said, _THINKING_ENDS.sub("", said)):
+    answer = _THINKING_ENDS.sub("", said)
+    for one in (said, answer):
         if (found := _parsed(one)) is not None:
             return found
-    said = _THINKING_ENDS.sub("", said)
-    for found in _found_in(said):
+    for found in _found_in(answer):
         return found
     raise ValueError("no JSON")
 

@@ -119,7 +119,7 @@ def _client(named: NamedModel) -> httpx2.AsyncClient:
     settings = named.settings
     options = guarded_options(allow_private=settings.allow_private)
     if is_loopback(settings.url):
-        options["trust_env"] = False  # What is on this machine is not asked for at a proxy.
+        options["trust_env"] = False  # A server on this machine is not reached through a proxy.
     try:
         return httpx2.AsyncClient(
             headers=headers(named.secret, header="api-key" if settings.server == "azure" else None),

@@ -30,6 +30,8 @@ class PluginExtractor:
         self._plugin = plugin
         self._busy = 0
         self._counting = Lock()
+        # Captures on which `reads` raised, and the class of the error, until they are extracted.
+        self._raised: dict[str, str] = {}
         self._call = cast("Callable[[Capture], Any]", getattr(plugin, "extract", plugin))
 
     def reads(self, capture: Capture) -> bool:
@@ -39,14 +41,15 @@ class PluginExtractor:
             return True
         try:
             return bool(reads(capture))
-        except Exception:
+        except Exception as error:
+            self._raised[capture.capture_id] = type(error).__name__
             return True
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
         """Return what the plug-in returns; raises `ExtractorFailed` with the class of the error that it raised."""
+        if (raised := self._raised.pop(capture.capture_id, None)) is not None:
+            raise ExtractorFailed(f"the plug-in {self.name} raised {raised}")
         try:
-            if reads := getattr(self._plugin, "reads", None):
-                reads(capture)
             found: Any
             if inspect.iscoroutinefunction(self._call) or inspect.iscoroutinefunction(
                 getattr(self._call, "__call__", None)  # noqa: B004  an object that is called, not whether it can be

@@ -1,27 +1,32 @@
 """Audit: the log, security events, the chain and its verification, archives, and the trail of a memory."""
 
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Annotated, Any, cast, get_args
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic_core import from_json, to_json
 
+from muniment.console.csv_lines import csv_line
 from muniment.console.forms import raw_fields, read_form
 from muniment.console.listing import load_listing
 from muniment.console.progress import Progress, respond
 from muniment.console.rendering import HEADERS, page
-from muniment.console.urls import console_url, query_fields
+from muniment.console.urls import console_url, parse_time, query_fields
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import InvalidInput, MunimentError, NotFound, StorageUnavailable
 from muniment.model.archive import ArchiveCheck
 from muniment.model.chain import Head, Verification
-from muniment.model.events import EventType
+from muniment.model.events import Event, EventType
 
 router = APIRouter()
 
 PAGE_SIZE = 50
 # One transaction may write many events: so many are shown at first, all of them on request.
 MOST_SHOWN = 75
+# Events that an export reads at once.
+EXPORTED_AT_ONCE = 500
 # The log has no index by actor: so many events are searched for one page.
 SEARCHED = 1000
 TYPES: tuple[EventType, ...] = get_args(EventType)
@@ -34,9 +39,7 @@ Before = Annotated[int, Query(ge=0, le=2**62)]
 @router.get("/audit")
 async def log(request: Request, visitor: Auditor, before: Before = 0) -> Response:
     """The log, newest first, optionally filtered."""
-    filters = query_fields(request, "type", "actor", "about")
-    if filters["type"] and filters["type"] not in TYPES:
-        raise InvalidInput("expected a type of event", field="type")
+    filters = _filters(request)
     problem: str | None = None
     found: dict[str, Any] = {"events": [], "more": None, "hidden": 0}
     try:
@@ -47,8 +50,62 @@ async def log(request: Request, visitor: Auditor, before: Before = 0) -> Respons
         "first_url": console_url("audit", **filters),
         "next_url": console_url("audit", **filters, before=found["more"]) if found["more"] else None,
         "whole_url": console_url("audit", **filters, before=before, whole="yes"),
+        "csv_url": console_url("audit/export", **filters, format="csv"),
+        "lines_url": console_url("audit/export", **filters, format="jsonl"),
     }
     return page("audit.html", visitor, problem=problem, types=TYPES, filters=filters, before=before, **urls, **found)
+
+
+def _filters(request: Request) -> dict[str, str]:
+    """The filters of the log, as they were typed; raises `InvalidInput`."""
+    filters = query_fields(request, "type", "actor", "about", "since", "until")
+    if filters["type"] and filters["type"] not in TYPES:
+        raise InvalidInput("expected a type of event", field="type")
+    return filters
+
+
+def _narrowed(filters: dict[str, str]) -> dict[str, Any]:
+    """The filters as the log takes them, but for the actor; raises `InvalidInput`."""
+    return {
+        "types": [cast("EventType", filters["type"])] if filters["type"] else None,
+        "about": filters["about"] or None,
+        "since": parse_time(filters["since"], "since"),
+        "until": parse_time(filters["until"], "until"),
+    }
+
+
+@router.get("/audit/export")
+async def export(request: Request, visitor: Auditor) -> Response:
+    """The whole log in the range and by the filters, in its order, as a file: CSV or JSON Lines."""
+    filters = _filters(request)
+    form = "jsonl" if request.query_params.get("format") == "jsonl" else "csv"
+    narrowed = _narrowed(filters)
+
+    async def lines() -> AsyncGenerator[str]:
+        if form == "csv":
+            yield csv_line("seq", "at", "type", "actor", "event_id", "data")
+        after = 0
+        while True:
+            found = await visitor.fabric.events(visitor.principal, after=after, limit=EXPORTED_AT_ONCE, **narrowed)
+            for one in found:
+                if not filters["actor"] or one.actor == filters["actor"]:
+                    yield _exported(one, form)
+            if not found or len(found) < EXPORTED_AT_ONCE:
+                return
+            after = found[-1].seq
+
+    name = f"muniment-log-{visitor.fabric.access.now():%Y-%m-%d}.{form}"
+    kind = "text/csv; charset=utf-8" if form == "csv" else "application/jsonl"
+    return StreamingResponse(
+        lines(), media_type=kind, headers={**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    )
+
+
+def _exported(event: Event, form: str) -> str:
+    if form == "jsonl":
+        return event.model_dump_json() + "\n"
+    data = to_json(event.items or event.data).decode()
+    return csv_line(str(event.seq), event.at.isoformat(), event.type, event.actor, event.event_id, data)
 
 
 async def _events(visitor: Visitor, filters: dict[str, str], before: int, *, whole: bool = False) -> dict[str, Any]:
@@ -56,12 +113,7 @@ async def _events(visitor: Visitor, filters: dict[str, str], before: int, *, who
     actor = filters["actor"]
     limit = SEARCHED if actor else PAGE_SIZE
     events = await visitor.fabric.events(
-        visitor.principal,
-        after=before,
-        limit=limit,
-        types=[cast("EventType", filters["type"])] if filters["type"] else None,
-        about=filters["about"] or None,
-        latest=True,
+        visitor.principal, after=before, limit=limit, latest=True, **_narrowed(filters)
     )
     found = [one for one in events if not actor or one.actor == actor]
     # A page ends with a whole transaction, as a page of the log does.
@@ -75,7 +127,8 @@ async def _events(visitor: Visitor, filters: dict[str, str], before: int, *, who
 @router.get("/audit/security")
 async def security(visitor: Auditor, before: Before = 0) -> Response:
     """Denied attempts, newest first."""
-    found = await _events(visitor, {"type": SECURITY, "actor": "", "about": ""}, before, whole=True)
+    denied = {"type": SECURITY, "actor": "", "about": "", "since": "", "until": ""}
+    found = await _events(visitor, denied, before, whole=True)
     return page("audit_security.html", visitor, before=before, **found)
 
 

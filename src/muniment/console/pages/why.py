@@ -1,6 +1,6 @@
 """Why visible: the filters that a memory meets in a recall, for a run or at a time; recorded recalls, and replay."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, cast
 
@@ -22,6 +22,10 @@ Reader = Annotated[Visitor, Depends(Requires("read_memory"))]
 
 # How many recalls are offered to choose from.
 RECALLS_OFFERED = 12
+# Around a moment: how far from it recalls are shown, among how many of the latest, and beside how many memories.
+AROUND = timedelta(minutes=30)
+RECALLS_SEARCHED = 1000
+BELIEVED_SHOWN = 50
 # What each filter lets through (REC-1).
 FILTERS: dict[FilterName, str] = {
     "user": "belongs to the run's user, or to the whole tenant",
@@ -89,6 +93,32 @@ async def replay(request: Request, visitor: Annotated[Visitor, Depends(Requires(
         problem = input_problem(error)
     context: dict[str, Any] = {"recall_id": recall_id, "replay": found, "reasons": REPLAY_REASONS}
     return page("replay.html", visitor, problem=problem, **context)
+
+
+@router.get("/why/believed")
+async def believed(request: Request, visitor: Reader) -> Response:
+    """What was known at a moment for a user, what an agent was told around it, and why."""
+    typed = query_fields(request, "user_id", "agent_id", "at", "query")
+    context: dict[str, Any] = {"memories": (), "recalls": (), "at": None, "more": False}
+    problem = None
+    try:
+        if (at := parse_time(typed["at"], "at")) is not None:
+            context |= await _believed(visitor, typed, at)
+    except INPUT_ERRORS as error:
+        problem = input_problem(error)
+    recent = () if context["at"] else await visitor.fabric.recalls.list(visitor.principal, limit=RECALLS_OFFERED)
+    return page("believed.html", visitor, problem=problem, typed=typed, recent=recent, around=AROUND, **context)
+
+
+async def _believed(visitor: Visitor, typed: dict[str, str], at: datetime) -> dict[str, Any]:
+    fabric, who = visitor.fabric, visitor.principal
+    user, agent, query = (typed[name] or None for name in ("user_id", "agent_id", "query"))
+    memories = await fabric.memories.list(who, user_id=user, query=query, as_of=at, limit=BELIEVED_SHOWN + 1)
+    named = await fabric.recalls.list(who, user_id=user, agent_id=agent, limit=RECALLS_SEARCHED)
+    near = [one for one in named if abs(one.at - at) <= AROUND]
+    near.sort(key=lambda one: abs(one.at - at))
+    shown = {"memories": memories[:BELIEVED_SHOWN], "more": len(memories) > BELIEVED_SHOWN}
+    return {**shown, "recalls": near[:RECALLS_OFFERED], "at": at}
 
 
 @router.get("/why/recalls")

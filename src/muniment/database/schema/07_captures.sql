@@ -2,7 +2,8 @@
 
 -- `content` is sealed under the key of `holder` (CAP-5). `entity` is whom a fact that was proposed is about, whoever's capture it
 -- is: an erasure must find it, refused or archived too. `vouched` is what the credential could vouch for when the capture was
--- written (ISO-8): 'user', the words of the end user, or the tool that the origin names; null is the author's own word.
+-- written (ISO-8): 'user', the words of the end user, or the tool that the origin names; null is the author's own word. Of an
+-- import it is the system that it was read from, by a person (IMP-2).
 -- `valid_from` and `valid_until` say when it holds in the world, as far as the caller knows (REC-14); null is open.
 -- The unique key on (seq, capture_id, author) serves the consolidator's scan, and binds a candidate to its capture's author.
 CREATE TABLE captures (
@@ -38,13 +39,15 @@ CREATE TABLE captures (
   CONSTRAINT captures_vouched CHECK (
     vouched IS NULL
     OR (vouched = 'user' AND (kind = 'message' OR source = 'end_user') AND (origin IS NULL OR NOT starts_with(origin, 'tool:')))
-    OR (origin IS NOT NULL AND vouched = origin AND starts_with(origin, 'tool:') AND length(origin) > 5)),
+    OR (origin IS NOT NULL AND vouched = origin AND starts_with(origin, 'tool:') AND length(origin) > 5)
+    OR (origin IS NOT NULL AND vouched = origin AND starts_with(origin, 'import:') AND length(origin) > 7 AND source = 'operator')),
   CONSTRAINT captures_valid CHECK (valid_from < valid_until)
 ) PARTITION BY HASH (tenant_id);
 SELECT divide_by_tenant('captures', 'content');
 
 -- Keys under which captures were made, each its principal's own (CAP-4, CAP-12). Outlives the capture it names. `digest` is
--- keyed with the holder's data key. A principal of '' is from a home of 0.1.0 where it is not known any more.
+-- keyed with the holder's data key. A principal of '' is from a home of 0.1.0 where it is not known any more. The keys of what
+-- was imported are the tenant's, with the kind 'import': an item comes in once, whoever imports it, and not again once it was erased.
 CREATE TABLE idempotency_keys (
   tenant_id      text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   key            text COLLATE "C" NOT NULL,

@@ -1,7 +1,9 @@
 -- The consent ledger, append-only: a revocation or a renewal is a new record that supersedes one before it (CON-1).
 
 -- Two records cannot supersede the same one: of two officers at once one wins. `root_id` names the first of an
--- unbroken chain of renewals; a memory keeps the root and lives as long as the chain's last record allows it.
+-- unbroken chain of renewals; a memory keeps the root and lives as long as the chain's last record allows it. `predicates` may
+-- end in *. `stated_at` and `stated_auditor` are what a consent document says of itself, kept elsewhere before (CON-8): when it was
+-- captured or revoked there, and who audited it; `captured_at` and `auditor_id` are when and by whom it was recorded here.
 CREATE TABLE consents (
   tenant_id    text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   consent_id   text COLLATE "C" NOT NULL,
@@ -20,6 +22,8 @@ CREATE TABLE consents (
   root_id      text COLLATE "C" NOT NULL,
   evidence     bytea NOT NULL,
   txid         xid8 NOT NULL,
+  stated_at      timestamptz,
+  stated_auditor text COLLATE "C",
   PRIMARY KEY (tenant_id, consent_id),
   UNIQUE (tenant_id, supersedes),
   UNIQUE (tenant_id, consent_id, subject),
@@ -29,7 +33,8 @@ CREATE TABLE consents (
   FOREIGN KEY (tenant_id, supersedes, subject) REFERENCES consents (tenant_id, consent_id, subject),
   FOREIGN KEY (tenant_id, seq, captured_at, txid) REFERENCES ticks (tenant_id, visible_seq, at, txid),
   CHECK (valid_until > valid_from),
-  CHECK (action = 'grant' OR supersedes IS NOT NULL)
+  CHECK (action = 'grant' OR supersedes IS NOT NULL),
+  CONSTRAINT consents_stated CHECK (stated_at <= captured_at AND (stated_auditor IS NULL OR stated_at IS NOT NULL))
 );
 CREATE INDEX consents_by_subject ON consents (tenant_id, subject);
 CREATE INDEX consents_by_root ON consents (tenant_id, root_id);

@@ -198,6 +198,8 @@ CREATE INDEX candidates_by_live_capture ON candidates (tenant_id, live_capture_i
 CREATE UNIQUE INDEX candidates_one_fact ON candidates (tenant_id, fact) WHERE fact IS NOT NULL;
 -- Only what waits for a verdict when it is written has a fingerprint.
 CREATE INDEX candidates_by_fingerprint ON candidates (tenant_id, fingerprint) WHERE fingerprint IS NOT NULL;
+-- By which an agent is told what of its items waits.
+CREATE INDEX candidates_items ON candidates (tenant_id, entity) WHERE predicate = 'item';
 SELECT divide_by_tenant('candidates', 'content', 'fact', 'fingerprint');
 SELECT key_between_partitions('candidates', 'tenant_id, capture_seq, live_capture_id, author',
   'captures', 'tenant_id, seq, capture_id, author');

@@ -120,8 +120,9 @@ CREATE INDEX memories_by_number ON memories (tenant_id, born_seq, memory_id);
 CREATE INDEX memories_by_policy ON memories (tenant_id, born_seq, memory_id) WHERE approver_kind = 'system';
 
 -- Candidates and proposals point at memories too.
-ALTER TABLE candidates ADD FOREIGN KEY (tenant_id, corrects) REFERENCES memories (tenant_id, memory_id);
-ALTER TABLE proposals ADD FOREIGN KEY (tenant_id, audits) REFERENCES memories (tenant_id, memory_id);
+-- Deferrable, as these lead in a circle: a restore of the tenant has them checked at its end (IMP-3).
+ALTER TABLE candidates ADD FOREIGN KEY (tenant_id, corrects) REFERENCES memories (tenant_id, memory_id) DEFERRABLE;
+ALTER TABLE proposals ADD FOREIGN KEY (tenant_id, audits) REFERENCES memories (tenant_id, memory_id) DEFERRABLE;
 
 -- Text, value and evidence refs, sealed under the key of the memory's holder.
 CREATE TABLE memory_bodies (
@@ -158,7 +159,7 @@ CREATE INDEX retractions_by_number ON retractions (tenant_id, seq);
 -- What a memory has superseded.
 CREATE INDEX retractions_by_successor ON retractions (tenant_id, superseded_by) WHERE superseded_by IS NOT NULL;
 -- Only what was retracted can be restored.
-ALTER TABLE proposals ADD FOREIGN KEY (tenant_id, restores) REFERENCES retractions (tenant_id, memory_id);
+ALTER TABLE proposals ADD FOREIGN KEY (tenant_id, restores) REFERENCES retractions (tenant_id, memory_id) DEFERRABLE;
 
 -- What is left of a memory whose content had to go: when, and a digest over the sealed bytes that were there.
 CREATE TABLE tombstones (

@@ -9,8 +9,10 @@ from fastapi.security import HTTPBearer
 from muniment.http import problems
 from muniment.http.idempotency import IdempotentRoute
 
+# The document has the schema once, under this name.
+_PROBLEM = {"$ref": f"#/components/schemas/{problems.Problem.__name__}"}
 PROBLEM_RESPONSES: Mapping[int | str, dict[str, Any]] = {
-    status: {"description": words, "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}}}
+    status: {"description": words, "content": {problems.CONTENT_TYPE: {"schema": _PROBLEM}}}
     for status, words in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
 }
 _BEARER = HTTPBearer(auto_error=False, description="An API key (`muniment key create`) or a token of the issuer's.")

@@ -1,11 +1,11 @@
 """A quick check that comes before parsing: whether two texts share enough words to be related at all."""
 
 import re
-from functools import lru_cache
 
 from muniment.language.assertion import lexicon
 from muniment.language.assertion.stemming import stem
 from muniment.language.assertion.vocabulary import synonym_key
+from muniment.language.known_words import kept_if_known
 
 _WORD = re.compile(r"\w+")
 _EMPTY = frozenset((
@@ -49,6 +49,6 @@ def content_words(text: str) -> tuple[set[str], set[str]]:
     return bare_words, names
 
 
-@lru_cache(maxsize=1 << 14)
+@kept_if_known
 def _key(word: str) -> str:
     return "" if word in _EMPTY else synonym_key(stem(word))

@@ -1,9 +1,9 @@
 """An English stemmer: a few rules and a list of exceptions, no dictionary."""
 
 import re
-from functools import lru_cache
 
 from muniment.language.assertion.lexicon import INFLECTIONS, PARTICIPLES, PAST, UNINFLECTED
+from muniment.language.known_words import kept_if_known
 
 _VOWEL = re.compile(r"[aeiouy]")
 _ONE_SYLLABLE_CVC = re.compile(r"^[^aeiouy]*[aeiouy][^aeiouywx]$")
@@ -11,7 +11,7 @@ _DOUBLED = re.compile(r"([bdfgklmnprtvz])\1$")
 _SIBILANT = ("ses", "xes", "zes", "ches", "shes")
 
 
-@lru_cache(maxsize=1 << 14)
+@kept_if_known
 def stem(word: str) -> str:
     """Return the stem of a lower-case word; it is the same for `ride`, `rides`, `riding` and `rode`."""
     return _trimmed(INFLECTIONS.get(word) or _uninflected(word))

@@ -109,13 +109,17 @@ def synonym_key(word: str) -> str:
     return _SYNONYM_GROUP.get(word, word)
 
 
-@lru_cache(maxsize=1 << 14)
 def word_relation(one: str, other: str) -> WordRelation | None:
     """Say how two stems relate; None where nothing is known."""
     if one == other or synonym_key(one) == synonym_key(other):
         return "synonym"
     if one not in _KNOWN and other not in _KNOWN:
         return "antonym" if _is_negated_form(one, other) else None
+    # Only pairs of known stems are kept: another may be somebody's name.
+    return _kept_relation(one, other) if one in _KNOWN and other in _KNOWN else _relation(one, other)
+
+
+def _relation(one: str, other: str) -> WordRelation | None:
     of_people = _relation_of_people(one, other)
     if of_people is not None:
         return of_people
@@ -127,6 +131,9 @@ def word_relation(one: str, other: str) -> WordRelation | None:
     if shared:
         return "synonym" if any(CLASSES[one][name] == CLASSES[other][name] for name in shared) else "alternative"
     return None
+
+
+_kept_relation = lru_cache(maxsize=1 << 14)(_relation)
 
 
 def _relation_of_people(one: str, other: str) -> WordRelation | None:

@@ -12,6 +12,7 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 
 from muniment.errors import EmbedderUnavailable
+from muniment.language.known_words import known_words
 
 Vectors = NDArray[np.float32]
 
@@ -24,8 +25,8 @@ TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 
 # Characters embedded at once; it bounds the memory for a batch of long texts to some 50 MiB.
 _AT_ONCE = 1 << 17
-# Words of queries whose tokens are kept, up to this length: longer ones may name somebody or something.
-_MOST_KEPT, _LONGEST_KEPT = 1 << 13, 20
+# Words of queries whose tokens are kept; a word is counted in each of its spellings.
+_MOST_KEPT = 1 << 13
 
 
 class Embedder(Protocol):
@@ -50,7 +51,7 @@ class StaticEmbedder:
     """Averages token vectors and scales them to unit length; a text gives the same bits alone or in a batch.
 
     Threads may share one: its only state are the rows of the table that were converted to single precision, which
-    takes ten times as long as to copy them, and the tokens of words of queries.
+    takes ten times as long as to copy them, and the tokens of known words of queries.
     """
 
     def __init__(self, table: NDArray[np.float16], tokenizer: Tokenizer, name: str = NAME) -> None:
@@ -130,8 +131,8 @@ class StaticEmbedder:
         return self._single[tokens]
 
     def _tokens_of_word(self, word: str) -> Sequence[int]:
-        """Return the tokens of a word; those of ordinary words are kept, as queries repeat them."""
-        if len(word) > _LONGEST_KEPT or not word.isalpha():
+        """Return the tokens of a word; those of known words are kept, as queries repeat them, but no names."""
+        if word.lower() not in known_words():
             return self._tokens(word)
         found = self._kept.get(word)
         if found is None:

@@ -152,7 +152,7 @@ class Redactor:
         value = self._value(candidate.value, candidate.predicate or "", tally, long)
         text = self._mask_text(candidate.text, "", tally, every)
         changed: dict[str, Any] = {}
-        for name in ("speaker", "context", "predicate_name"):
+        for name in ("speaker", "context", "predicate_name", "claimed_author"):
             said: str = getattr(candidate, name) or ""
             if said and (masked := self._mask_text(said, "", tally, every)) != said:
                 changed[name] = masked

@@ -12,7 +12,9 @@ from muniment.language.special.findings import (
     find_special,
     names_relation,
 )
-from muniment.language.special.persons import Mention, MentionKind, describe
+from muniment.language.special.persons import describe
+from muniment.language.special.shared import with_sharers
+from muniment.language.special.tokens import Mention, MentionKind
 
 __all__ = [
     "CATEGORIES",
@@ -24,4 +26,5 @@ __all__ = [
     "describe",
     "find_special",
     "names_relation",
+    "with_sharers",
 ]

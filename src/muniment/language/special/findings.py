@@ -4,11 +4,22 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
+from unicodedata import combining, normalize
 
 from muniment.language.data_files import word_set
 from muniment.language.instructions.characters import visible_text
 from muniment.language.patterns import Pattern, PatternSet, read_patterns
-from muniment.language.special.persons import RELATIONS, Mention, is_supposed, possessor_of, subject_of
+from muniment.language.special.persons import (
+    is_supposed,
+    mentions_in,
+    noun_at,
+    persons_before,
+    possessor_of,
+    sentence_around,
+    subject_of,
+)
+from muniment.language.special.shared import with_sharers
+from muniment.language.special.tokens import RELATIONS, Mention, Tokens
 
 # Special categories of personal data, and other facts that the law protects.
 CATEGORIES = frozenset(("HEALTH", "BELIEF", "POLITICS", "SEXUALITY", "UNION", "BIOMETRICS", "CRIMINAL", "CHILD"))
@@ -24,12 +35,32 @@ _NOBODYS = word_set("our your unser unsere unseren unserem unserer dein deine de
 # Capitalised within a sentence it is the reader's, else hers or theirs.
 _FORMAL = frozenset(("Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer"))
 _SAID, _POSSESSED, _FIELD, _CHILD = "said", "possessed", "field", "child"
+_ATTRIBUTE, _PARTNER, _NOTED, _LISTED = "attribute", "partner", "noted", "listed"
 _SECTIONS = {
     "patterns": _SAID,
     "case-sensitive patterns": _SAID,
     "possessed": _POSSESSED,
+    "attributes": _ATTRIBUTE,
+    "partners": _PARTNER,
+    "noted": _NOTED,
+    "listed": _LISTED,
     "fields": _FIELD,
 }
+# Between a person and what is noted of them.
+_SIGN = re.compile(r"(?:\s?[=:(,]|\s[-\u2013\u2014>]+)\s?\Z")
+# Behind a noun that names somebody by what they are.
+_NOUN_ENDS = re.compile(r"\s*(?:[.,;!?)]|\Z)|\s+(?:called|named|who|and|but|or|since|for|from|in|at|whom)\b")
+# The letters of a word with signs between them: "H.I.V.", "c-a-n-c-e-r".
+_SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[.\u00b7-][^\W\d_]){2,}(?![^\W_])")
+_AUXILIARY = re.compile(r"\b(?:has|have|had|is|are|was|were)\b", re.IGNORECASE)
+# Parts of a sentence, of which a later one may leave the verb out, and how many words that has behind the person.
+_PARTS = re.compile(r"[,;]\s*(?:and |but |while )?|\s(?:and|but|while|-)\s")
+_SENTENCE_END = re.compile(r"[.!?](?:\s|$)|\n")
+_MOST_PARTS, _LONGEST_GAP, _SENTENCE = 5, 3, 300
+# Matches of one pattern that are read in a text.
+_MOST_MATCHES = 32
+# The verb of another person in place of the speaker's.
+_VERBS = {"'m": "is", "am": "is", "are": "is", "'re": "is", "have": "has", "'ve": "has", "vote": "votes"}
 
 
 class SpecialFinding(NamedTuple):
@@ -98,8 +129,12 @@ class _Language:
     def find(self, text: str) -> Iterator[SpecialFinding]:
         for index in self._all.matching(text):
             rule = self._rules[index]
-            for found in self._patterns[index].finditer(text):
+            for count, found in enumerate(self._patterns[index].finditer(text)):
                 start, end = found.span(1)
+                if count >= _MOST_MATCHES:
+                    # Nobody writes so much of one kind; who is meant in the rest is not read.
+                    yield SpecialFinding(start, len(text), rule.category, (Mention("pronoun", "they"),))
+                    break
                 if not self._is_something_else(text, end):
                     yield from self._read(rule, text, start, end)
 
@@ -108,16 +143,79 @@ class _Language:
         return word is not None and word[1].lower() in self._behind
 
     def _read(self, rule: _Rule, text: str, start: int, end: int) -> Iterator[SpecialFinding]:
-        if rule.way == _FIELD:
-            yield SpecialFinding(start, end, rule.category, ())
-        elif rule.way == _CHILD:
+        if rule.way == _CHILD:
             if self._age.search(_sentence_with(text, start, end)):
                 yield SpecialFinding(start, end, rule.category, (Mention("relative", text[start:end]),))
-        else:
-            persons = subject_of(text, start) if rule.way == _SAID else possessor_of(text, start)
-            nobodys = rule.way == _POSSESSED and any(_is_nobodys(one.words, text) for one in persons)
-            if persons and not nobodys and not is_supposed(text, start):
-                yield SpecialFinding(start, end, rule.category, persons)
+            return
+        if rule.way == _SAID:
+            start = _last_verb(text, start, end)
+        persons = self._persons(rule, text, start, end)
+        if rule.way == _FIELD:
+            yield SpecialFinding(start, end, rule.category, persons)
+        elif persons and not is_supposed(text, start):
+            shared = with_sharers(text, start, end, persons)
+            gapped = self._gapped(text, start, end) if rule.way == _SAID else ()
+            yield SpecialFinding(start, end, rule.category, (*shared, *gapped))
+
+    def _persons(self, rule: _Rule, text: str, start: int, end: int) -> tuple[Mention, ...]:
+        """Return of whom a match is said."""
+        match rule.way:
+            case "said":
+                return subject_of(text, start)
+            case "possessed":
+                persons = possessor_of(text, start)
+                return () if any(_is_nobodys(one.words, text) for one in persons) else persons
+            case "attribute":
+                found = noun_at(text, start, end)
+                return () if found is None else (found,)
+            case "partner":
+                return (Mention("relative", text[start:end]),) if _NOUN_ENDS.match(text, end) else ()
+            case "noted":
+                sign = _SIGN.search(text, max(0, start - 4), start)
+                return persons_before(text, sign.start()) if sign is not None else ()
+            case "listed":
+                after = sentence_around(text, end, end)[1]
+                listed = mentions_in(after)
+                return tuple(one.mention for one in listed) if listed and listed[0].first == 0 else ()
+            case _:
+                within = sentence_around(text, end, end)[0]
+                named = [one.mention for one in mentions_in(within) if one.mention.kind not in ("self", "you")]
+                return possessor_of(text, start) or tuple(named)
+
+    def _gapped(self, text: str, start: int, end: int) -> tuple[Mention, ...]:
+        """Return whom a later part of the sentence is about that leaves the verb out: "I voted CDU, Tom AfD"."""
+        first, _, _ = text[start:end].partition(" ")
+        verb = _VERBS.get(first.lower(), first)
+        found: list[Mention] = []
+        for part in _PARTS.split(_rest_of(text, end))[1:_MOST_PARTS]:
+            words = Tokens.of(part).said[: _LONGEST_GAP + 3]
+            for count in range(1, len(words)):
+                person, rest = Tokens.of(" ".join(words[:count])), " ".join(words[count:])
+                one = next(iter(mentions_in(person)), None)
+                if one is None or one.mention.kind == "self" or len(words) - count > _LONGEST_GAP:
+                    continue
+                if (one.first, one.last) == (0, count - 1) and self._says(f"{one.mention.words} {verb} {rest}"):
+                    found.append(one.mention)
+                    break
+        return tuple(found)
+
+    def _says(self, text: str) -> bool:
+        return any(self._rules[index].way == _SAID for index in self._all.matching(text))
+
+
+def _last_verb(text: str, start: int, end: int) -> int:
+    """Return where the verb begins that has what is said: in "whom I live with has ..." it is the second."""
+    if _AUXILIARY.match(text, start):
+        return start
+    inner = list(_AUXILIARY.finditer(text, start, end))
+    return inner[-1].start() if inner else start
+
+
+def _rest_of(text: str, end: int) -> str:
+    """Return what stands behind a place in its sentence, semicolons included."""
+    rest = text[end : end + _SENTENCE]
+    ending = _SENTENCE_END.search(rest)
+    return rest[: ending.start()] if ending else rest
 
 
 _LANGUAGES = (_Language("words/english.txt"), _Language("words/german.txt"))
@@ -125,12 +223,25 @@ _LANGUAGES = (_Language("words/english.txt"), _Language("words/german.txt"))
 
 def find_special(text: str) -> tuple[SpecialFinding, ...]:
     """Return what a text says of persons in special categories, in order; what holds for anybody is left out."""
-    plain = visible_text(text).translate(_PLAIN)
+    plain = _SPELLED.sub(_joined, visible_text(text).translate(_PLAIN))
     findings = {found for language in _LANGUAGES for found in language.find(plain)}
-    if len(plain) != len(text):
+    bare = plain if plain.isascii() else _without_marks(plain)
+    if bare != plain:
+        findings |= set(_LANGUAGES[0].find(bare))
+    if len(plain) != len(text) or len(bare) != len(plain):
         # Something invisible is left out, so that places are not those of the text.
         findings = {found._replace(start=0, end=len(text)) for found in findings}
     return tuple(sorted(findings))
+
+
+def _joined(spelled: re.Match[str]) -> str:
+    """Return the letters of a word that is spelled out, with the full stop that may end its sentence."""
+    return "".join(letter for letter in spelled.group() if letter.isalpha())
+
+
+def _without_marks(text: str) -> str:
+    """Return a text without accents, a letter for a letter."""
+    return "".join(normalize("NFD", letter)[:1] for letter in text if not combining(letter))
 
 
 def category_of_name(name: str) -> str | None:

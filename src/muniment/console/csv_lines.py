@@ -1,0 +1,14 @@
+"""Lines of CSV that a spreadsheet opens without running anything in them."""
+
+import csv
+import io
+
+# What a spreadsheet takes for a formula at the beginning of a cell.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_line(*cells: str) -> str:
+    """Write one line; a cell that would be taken for a formula begins with an apostrophe."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow([f"'{one}" if one.startswith(_FORMULA) else one for one in cells])
+    return line.getvalue()
