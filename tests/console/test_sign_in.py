@@ -133,6 +133,8 @@ def test_what_is_not_for_a_role_is_not_in_its_menu(
     assert {"consent", "erasures"} <= shown["petra"]
     assert "queue" not in shown["petra"]
     assert {"audit", "metrics"} <= shown["anton"]
+    assert browser.get("/console").headers["location"] == "/console/notices", "who only corrects has one page"
+    signed_in(browser, remote.token(people.person("nora")))
     assert browser.get("/console").status_code == 403
 
 

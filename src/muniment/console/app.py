@@ -32,7 +32,8 @@ _IMPORT = re.compile(rb'( from "\./[a-z_]+\.js)(";)')
 
 NO_ACCESS = {
     "title": "No access",
-    "detail": "The console needs the role reviewer, auditor, privacy_officer, admin or subject; you have none of them.",
+    "detail": "The console needs the role reviewer, correction_writer, auditor, privacy_officer, admin or subject;"
+    " you have none of them.",
     "code": None,
 }
 

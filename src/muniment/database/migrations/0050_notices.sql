@@ -43,6 +43,7 @@ SELECT add_policy('notices', 'tenant_read', 'SELECT');
 SELECT add_policy('notices', 'tenant_add', 'INSERT', writes => 'removed_at IS NULL');
 -- What was removed stays so.
 SELECT add_policy('notices', 'until_removed', 'UPDATE', sees => 'removed_at IS NULL');
+SELECT add_policy('notices', 'restore', 'INSERT', writes => '(SELECT muniment.is_restoring())', login => 'owner');
 
 -- Who may do what.
 GRANT SELECT ON notices TO muniment_auditor;
