@@ -134,7 +134,7 @@ def test_what_is_not_for_a_role_is_not_in_its_menu(
     assert "queue" not in shown["petra"]
     assert {"audit", "metrics"} <= shown["anton"]
     assert browser.get("/console").headers["location"] == "/console/notices", "who only corrects has one page"
-    signed_in(browser, remote.token(people.person("nora")))
+    signed_in(browser, remote.token(people.person("nora", "agent")))
     assert browser.get("/console").status_code == 403
 
 
