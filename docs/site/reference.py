@@ -104,6 +104,7 @@ _MORE = {
     "packs.backfill": "how-to/change-a-pack.md#bring-memories-under-a-new-ontology",
     "work.jobs": "explanation/jobs.md",
     "webhooks.add": "how-to/follow-events.md",
+    "notices.set": "how-to/get-notified.md",
 }
 
 

@@ -28,6 +28,7 @@ from muniment.errors import Conflict, Denied, InvalidInput, PackChanged, PackImm
 from muniment.language.assertion import Judge
 from muniment.language.readers import Readers
 from muniment.model.context import Asker, Principal, RunContext
+from muniment.notices.settings import NoticeSettings
 from muniment.pack import Pack
 from muniment.pack.combined import may_pin, narrow_recall_policy
 from muniment.packs import store as packs
@@ -119,6 +120,8 @@ class FabricContext:
     judged: JudgedPairs = field(default_factory=JudgedPairs)
     # Whoever opened it holds the home, and is taken for its one user (MEM-5).
     local_owner: bool = False
+    # Where mail is handed in, and the address that links lead to.
+    notices: NoticeSettings = field(default_factory=NoticeSettings)
 
     @property
     def scopes(self) -> ScopeIndexes:

@@ -42,6 +42,7 @@ from muniment.model.fields import Tier, WriteClass
 from muniment.model.imports import ImportPreview, ImportReceipt, ImportState, ImportVerdicts, ItemOutcome
 from muniment.model.item import Item, Items, ItemWaiting, ItemWritten, Namespaces
 from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
+from muniment.model.notices import AlertKind, Alerts, DigestEvery, Notice, NoticeChannel, Notified
 from muniment.model.profile import Profile
 from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
 from muniment.model.proposal import HumanReason, Outcome, Proposal, ProposalDocument, Submission
@@ -85,6 +86,7 @@ from muniment.model.teamwork import (
 )
 from muniment.model.trail import Evidence, Trail
 from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
+from muniment.notices import verbs as notices_verbs
 from muniment.pack import Pack
 from muniment.packs import verbs as packs_verbs
 from muniment.packs.types import RegisteredPack
@@ -1339,6 +1341,68 @@ class AsyncWebhooks(FabricGroup):
         return await webhooks_verbs.deliver(self._context, tenant_id, max_events=max_events)
 
 
+class AsyncNotices(FabricGroup):
+    """What each person is told by mail, in a chat and by the browser: counts, classes, ids and links."""
+
+    async def set(
+        self,
+        asker: Asker,
+        *,
+        channel: NoticeChannel,
+        address: str | None = None,
+        classes: Iterable[WriteClass] | None = None,
+        kinds: Iterable[AlertKind] | None = None,
+        digest: DigestEvery | None = None,
+    ) -> Notice:
+        """Set what the caller is told by a channel, from now on; it replaces what they set for that channel before.
+
+        Alerts and summaries hold counts, classes, ids and links, and only of what the roles that the caller has now may
+        read. Raises `InvalidInput` for an address that nothing may be sent to.
+        """
+        return await notices_verbs.set_notice(
+            self._context, asker, channel=channel, address=address, classes=classes, kinds=kinds, digest=digest
+        )
+
+    async def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, everyone: bool = False
+    ) -> list[Notice]:
+        """List what the caller is told by which channel, the oldest first, each with its last error.
+
+        `after` is the id of the last of the previous page.
+        """
+        return await notices_verbs.list_notices(self._context, asker, limit=limit, after=after, everyone=everyone)
+
+    async def remove(self, asker: Asker, notice_id: str) -> None:
+        """Remove a setting of the caller's for good, with its address; an admin can remove anybody's.
+
+        Raises `NotFound`.
+        """
+        return await notices_verbs.remove(self._context, asker, notice_id=notice_id)
+
+    async def test(self, asker: Asker, notice_id: str) -> Notice:
+        """Send a test message by a channel of the caller's now. `last_error` is None if it was accepted.
+
+        Raises `NotFound`, and `RateLimited` within a minute of the last message.
+        """
+        return await notices_verbs.test_notice(self._context, asker, notice_id=notice_id)
+
+    async def alerts(self, asker: Asker, *, after: int) -> Alerts:
+        """Read what the caller wants their browser to show, of at most 1000 events after a sequence number.
+
+        Nothing where they did not set the channel `browser`. Only what their roles may read both now and when they set
+        it.
+        """
+        return await notices_verbs.alerts(self._context, asker, after=after)
+
+    async def deliver(self, tenant_id: str) -> Notified:
+        """Send the tenant's people the alerts and summaries that are due, at most one message a minute to each channel.
+
+        Safe to run twice, concurrently, or to be killed: one process sends to a channel at a time, and what was
+        accepted without that being recorded is sent again.
+        """
+        return await notices_verbs.deliver(self._context, tenant_id)
+
+
 class AsyncKeys(FabricGroup):
     """The API keys of a tenant."""
 
@@ -1474,6 +1538,11 @@ class AsyncFabric(FabricLifecycle):
     def webhooks(self) -> AsyncWebhooks:
         """The webhooks that events are posted to."""
         return AsyncWebhooks(self._context)
+
+    @property
+    def notices(self) -> AsyncNotices:
+        """What people are told outside the console."""
+        return AsyncNotices(self._context)
 
     @property
     def keys(self) -> AsyncKeys:

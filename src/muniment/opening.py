@@ -159,4 +159,5 @@ def _context(
         languages=Languages(settings.readers),
         index=IndexGuard(ScopeIndexes(settings.index_bytes // settings.processes)),
         local_owner=settings.local_owner and settings.url is None,
+        notices=settings.notices,
     )

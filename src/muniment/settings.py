@@ -13,6 +13,7 @@ from muniment.home_folder import database_address, home_folder
 from muniment.language.assertion import Judge, judge
 from muniment.language.embedding import Embedder
 from muniment.language.readers import BrokenReaders, Readers, find_readers
+from muniment.notices.settings import NoticeSettings
 from muniment.pack import PROFILES, Pack, load_pack, profile_pack
 from muniment.webhooks.settings import WebhookSettings
 
@@ -64,6 +65,8 @@ class Settings:
     readers: Readers | BrokenReaders | None = None
     # Whoever opens the home is taken for its one user (MEM-5); only for an embedded database.
     local_owner: bool = False
+    # Where mail is handed in, and the address that links lead to.
+    notices: NoticeSettings = field(default_factory=NoticeSettings)
 
     @classmethod
     def gather(cls, url: str | None, **options: Unpack[OpenOptions]) -> "Settings":
@@ -90,6 +93,7 @@ class Settings:
             _index_mb(options.get("index_mb")) * _MB,
             options["readers"] if "readers" in options else installed_readers(),
             options.get("local_owner", False),
+            NoticeSettings.gather(),
         )
 
 

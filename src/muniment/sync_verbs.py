@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         AsyncKeys,
         AsyncMe,
         AsyncMemories,
+        AsyncNotices,
         AsyncPacks,
         AsyncPeople,
         AsyncQueue,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from muniment.model.imports import ImportPreview, ImportReceipt, ImportState, ImportVerdicts, ItemOutcome
     from muniment.model.item import Item, Items, ItemWaiting, ItemWritten, Namespaces
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
+    from muniment.model.notices import AlertKind, Alerts, DigestEvery, Notice, NoticeChannel, Notified
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
     from muniment.model.proposal import HumanReason, Outcome, Proposal, ProposalDocument, Submission
@@ -1361,6 +1363,68 @@ class Webhooks(BlockingGroup):
         return self._wait(self._group.deliver, tenant_id, max_events=max_events)
 
 
+class Notices(BlockingGroup):
+    """What each person is told by mail, in a chat and by the browser: counts, classes, ids and links."""
+
+    _group: AsyncNotices
+
+    def set(
+        self,
+        asker: Asker,
+        *,
+        channel: NoticeChannel,
+        address: str | None = None,
+        classes: Iterable[WriteClass] | None = None,
+        kinds: Iterable[AlertKind] | None = None,
+        digest: DigestEvery | None = None,
+    ) -> Notice:
+        """Set what the caller is told by a channel, from now on; it replaces what they set for that channel before.
+
+        Alerts and summaries hold counts, classes, ids and links, and only of what the roles that the caller has now may
+        read. Raises `InvalidInput` for an address that nothing may be sent to.
+        """
+        return self._wait(
+            self._group.set, asker, channel=channel, address=address, classes=classes, kinds=kinds, digest=digest
+        )
+
+    def list(self, asker: Asker, *, limit: int = 50, after: str | None = None, everyone: bool = False) -> list[Notice]:
+        """List what the caller is told by which channel, the oldest first, each with its last error.
+
+        `after` is the id of the last of the previous page.
+        """
+        return self._wait(self._group.list, asker, limit=limit, after=after, everyone=everyone)
+
+    def remove(self, asker: Asker, notice_id: str) -> None:
+        """Remove a setting of the caller's for good, with its address; an admin can remove anybody's.
+
+        Raises `NotFound`.
+        """
+        return self._wait(self._group.remove, asker, notice_id)
+
+    def test(self, asker: Asker, notice_id: str) -> Notice:
+        """Send a test message by a channel of the caller's now. `last_error` is None if it was accepted.
+
+        Raises `NotFound`, and `RateLimited` within a minute of the last message.
+        """
+        return self._wait(self._group.test, asker, notice_id)
+
+    def alerts(self, asker: Asker, *, after: int) -> Alerts:
+        """Read what the caller wants their browser to show, of at most 1000 events after a sequence number.
+
+        Nothing where they did not set the channel `browser`. Only what their roles may read both now and when they set
+        it.
+        """
+        return self._wait(self._group.alerts, asker, after=after)
+
+    def deliver(self, tenant_id: str) -> Notified:
+        """Send the tenant's people the alerts and summaries that are due, at most one message a minute to each channel.
+
+        Safe to run twice, concurrently, or to be killed: one process sends to a channel at a time, and what was
+        accepted without that being recorded is sent again.
+        """
+        return self._wait(self._group.deliver, tenant_id)
+
+
 class Keys(BlockingGroup):
     """The API keys of a tenant."""
 
@@ -1498,6 +1562,11 @@ class Verbs(BlockingLifecycle):
     def webhooks(self) -> Webhooks:
         """The webhooks that events are posted to."""
         return Webhooks(self._portal, self._fabric.webhooks)
+
+    @property
+    def notices(self) -> Notices:
+        """What people are told outside the console."""
+        return Notices(self._portal, self._fabric.notices)
 
     def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
         """Capture one thing that was said, observed or decided. It is committed when this returns."""

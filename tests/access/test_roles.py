@@ -35,6 +35,7 @@ TABLE: dict[Right, set[Role]] = {
     "metrics": {"admin", "auditor", "reviewer"},
     "golden": {"admin"},
     "webhooks": {"admin"},
+    "notices": {"reviewer", "correction_writer", "privacy_officer", "auditor", "admin"},
     "keys": {"admin"},
     "erase": {"privacy_officer"},
     "read_erasures": {"privacy_officer", "auditor"},
@@ -94,7 +95,9 @@ def test_several_roles_may_what_each_may_and_nothing_more(roles: set[Role], verb
 
 @pytest.mark.rule("REV-4", "ISO-5")
 @pytest.mark.parametrize("kind", ["agent", "system"])
-@pytest.mark.parametrize("verb", ["correct", "rerun", "review", "retract", "consent", "packs", "webhooks", "keys"])
+@pytest.mark.parametrize(
+    "verb", ["correct", "rerun", "review", "retract", "consent", "packs", "webhooks", "notices", "keys"]
+)
 def test_no_role_makes_an_agent_or_a_service_a_person(verb: Right, kind: Source) -> None:
     decision = may(person(*ROLES, kind=kind), verb)
     assert not decision.passed
@@ -112,6 +115,7 @@ def test_every_verb_that_decides_over_others_words_is_for_persons() -> None:
         "erase",
         "packs",
         "webhooks",
+        "notices",
         "work",
         "keys",
     } == PERSONS_ONLY
@@ -120,7 +124,8 @@ def test_every_verb_that_decides_over_others_words_is_for_persons() -> None:
 @pytest.mark.rule("ISO-5")
 def test_an_auditor_reads_everything_and_changes_nothing() -> None:
     allowed = {verb for verb in VERBS if may(person("auditor"), verb).passed}
-    assert allowed == READING
+    # What they want to be told is their own.
+    assert allowed == READING | {"notices"}
 
 
 @pytest.mark.rule("REV-4", "ISO-5")

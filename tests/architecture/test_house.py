@@ -236,6 +236,7 @@ GROUPS = (
     "Sessions",
     "Packs",
     "Webhooks",
+    "Notices",
     "Work",
     "Keys",
     "Me",

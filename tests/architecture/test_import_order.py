@@ -24,6 +24,7 @@ OTHERS = (
     "corrections",
     "erasure",
     "metrics",
+    "notices",
     "packs",
     "webhooks",
 )

@@ -115,6 +115,7 @@ def pages_of(local: Fabric) -> dict[str, tuple[str, str]]:
         "packs-compare": ("ada", f"packs/compare?one={quote(refs[-2])}&other={quote(refs[-1])}"),
         "backtest": ("ada", f"packs/backtest?pack={quote(refs[-1])}"),
         "pack-new": ("ada", "packs/new"),
+        "notices": ("boris", "notices"),
         "problem": ("boris", "memory/pm_none"),
     }
 

@@ -136,6 +136,8 @@ def test_what_is_not_for_a_role_is_not_in_its_menu(
     # Who writes corrections has a home too.
     home = browser.get("/console")
     assert (home.status_code, home.headers["location"]) == (303, "/console/state")
+    signed_in(browser, remote.token(people.person("nora", "agent")))
+    assert browser.get("/console").status_code == 403
 
 
 def test_pages_hold_nothing_inline_and_load_nothing_from_elsewhere(browser: httpx2.Client) -> None:

@@ -22,8 +22,8 @@ from muniment.sync_verbs import (
     Keys,
     Me,
     Memories,
+    Notices,
     Packs,
-    People,
     Queue,
     Recalls,
     Refusals,
@@ -34,6 +34,7 @@ from muniment.sync_verbs import (
     Webhooks,
     Work,
 )
+from muniment.sync_verbs import People as PeopleVerbs
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.docs.conftest import Printed
@@ -69,7 +70,8 @@ def test_every_method_is_documented_with_its_parameters_and_no_other() -> None:
     groups |= {"webhooks.": Webhooks, "work.": Work, "keys.": Keys, "memories.": Memories, "recalls.": Recalls}
     groups |= {"captures.": Captures, "refusals.": Refusals, "sessions.": Sessions}
     groups |= {"me.": Me, "erasure_requests.": ErasureRequests, "codes.": Codes, "items.": StoredItems}
-    groups |= {"imports.": Imports, "views.": Views, "subjects.": Subjects}
+    groups |= {"imports.": Imports, "views.": Views, "subjects.": Subjects, "notices.": Notices}
+    groups |= {"people.": PeopleVerbs}
     methods = {
         f"{group}{name}": method
         for group, kind in groups.items()

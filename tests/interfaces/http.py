@@ -145,6 +145,7 @@ class Story:
         items = [{"id": "m0", "text": "Ulm is open.", "user_id": "cust_1"}]
         self.ids["import_id"] = local.imports.run(people.admin, "mem0", items).import_id
         self.ids["webhook_id"] = local.webhooks.add(people.admin, url="https://8.8.8.8/hook").webhook_id
+        self.ids["notice_id"] = local.notices.set(people.reviewer, channel="browser").notice_id
         self.ids["capture_id"] = local.capture(run, kind="message", text="x", classification="INTERNAL").capture_id
         local.consolidate(people.tenant_id)
         pack = local.packs.register(people.admin, f'pack_meta: {{id: "p{uuid4().hex[:8]}", version: "1.0.0"}}')
@@ -227,6 +228,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/erasures/search"): {"name": "Nobody"},
     ("POST", "/erasures/facts"): {"fact_id": "{fact_id}"},
     ("POST", "/sessions/{session_id}/end"): {"run": {**RUN, "session_id": "s1"}},
+    ("POST", "/notices"): {"channel": "browser"},
     ("POST", "/webhooks"): {"url": "https://8.8.8.8/other"},
     ("POST", "/webhooks/{webhook_id}/replay"): {"after": 0},
     ("POST", "/packs"): {"pack": 'pack_meta: {id: acme, version: "1.0.0"}'},

@@ -17,6 +17,7 @@ from muniment.sync_verbs import (
     Contradictions,
     Keys,
     Memories,
+    Notices,
     Packs,
     Queue,
     Recalls,
@@ -44,6 +45,7 @@ ASKED_BY_NOBODY = {
     "scan_pii",
     "seal",
     "webhooks.deliver",
+    "notices.deliver",
 }
 
 
@@ -54,6 +56,7 @@ def test_every_public_call_is_in_the_table() -> None:
     groups = {"queue": Queue, "consent": Consents, "contradictions": Contradictions, "packs": Packs}
     groups |= {"webhooks": Webhooks, "work": Work, "keys": Keys, "memories": Memories, "recalls": Recalls}
     groups |= {"captures": Captures, "refusals": Refusals, "sessions": Sessions, "items": StoredItems}
+    groups |= {"notices": Notices}
     found = {name for name, _ in inspect.getmembers(Fabric, callable) if name[0] != "_"}
     found |= {
         f"{group}.{name}"

@@ -44,7 +44,7 @@ def test_every_command_has_help_with_an_example_and_an_option_for_json(path: tup
 def test_all_verbs_that_exist_are_there() -> None:
     top = """add search context demo capture propose correct import export backup restore consolidate queue captures refusals approve edit reject lift override assign release
         contradictions resolve recall compile explain replay items get trail adoption retract undo profiles consent events pack db key eval
-        verify seal webhook metrics worker work erase erasures archives serve mcp me codes erasure-requests"""
+        verify seal webhook notices metrics worker work erase erasures archives serve mcp me codes erasure-requests"""
     groups = {
         "queue": "list show document",
         "captures": "list get rerun",
@@ -60,6 +60,7 @@ def test_all_verbs_that_exist_are_there() -> None:
         "db": "url migrate status start stop reindex language rebuild-durable",
         "key": "new rotate create list revoke",
         "work": "list parked requeue jobs breakers resume reset-clock",
+        "notices": "set list remove test deliver",
         "webhook": "add list remove rotate resume replay deliver",
     }
     found = {path for path, _ in _commands()}

@@ -76,6 +76,18 @@ def test_verify_names_a_row_that_was_changed_and_goes_on_after_an_interruption(
 
 
 @pytest.mark.rule("EVT-1")
+def test_notices_are_set_listed_and_removed(terminal: Terminal) -> None:
+    options = ("--alert", "overdue", "--class", "preference", "--digest", "daily")
+    made = terminal.json("notices", "set", "chat", "https://8.8.8.8/hook", *options)
+    assert (made["kinds"], made["classes"], made["digest"]) == (["overdue"], ["preference"], "daily")
+    assert made["notice_id"] in terminal("notices").out
+    (shown,) = terminal.json("notices", "list", "--everyone", "--role", "admin", "--as", "ada")
+    assert (shown["notice_id"], shown["address"]) == (made["notice_id"], None)
+    assert "0 messages sent" in terminal("notices", "deliver").out
+    assert f"removed {made['notice_id']}" in terminal("notices", "remove", made["notice_id"]).out
+    assert "no notices" in terminal("notices").err
+
+
 def test_webhooks_are_added_listed_and_looked_after(terminal: Terminal) -> None:
     made = terminal.json("webhook", "add", "https://8.8.8.8/hook", "--type", "memory.promoted")
     assert made["secret"].startswith("whsec_")

@@ -168,6 +168,11 @@ ROUTES = """
     GET    /recalls
     GET    /recalls/{recall_id}
     POST   /recalls/{recall_id}/replay
+    GET    /notices
+    POST   /notices
+    GET    /notices/alerts
+    DELETE /notices/{notice_id}
+    POST   /notices/{notice_id}/test
     GET    /refusals
     GET    /refusals/counts
     POST   /sessions/{session_id}/end
@@ -181,6 +186,7 @@ ROUTES = """
     POST   /webhooks/{webhook_id}/rotate
     GET    /whoami
     POST   /work/backfill
+    POST   /work/notify
     GET    /work/backlog
     GET    /work/breakers
     POST   /work/breakers/{write_class}/resume

@@ -76,6 +76,8 @@ def two_tenants(server: TestServer, database: str) -> Iterator[TwoTenants]:
             "their_capture": fabric.capture(others.run(), **SAID).capture_id,
             "webhook": fabric.webhooks.add(people.admin, url="https://8.8.8.8/").webhook_id,
             "their_webhook": fabric.webhooks.add(others.admin, url="https://8.8.8.8/").webhook_id,
+            "notice": fabric.notices.set(people.reviewer, channel="browser").notice_id,
+            "their_notice": fabric.notices.set(others.reviewer, channel="browser").notice_id,
             "key": api_key(fabric, people),
             "their_key": api_key(fabric, others),
             "an hour ahead": clock.now + timedelta(hours=1),

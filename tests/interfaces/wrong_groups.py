@@ -36,6 +36,7 @@ VERSION: dict[str, list[Any]] = {"version": [*COUNTS[1:], 100]}
 PROPOSAL: dict[str, list[Any]] = {"proposal_id": [*IDS, "{their_proposal}", "mwp_0"]}
 CONTRADICTION: dict[str, list[Any]] = {"contradiction_id": [*IDS, "{their_contradiction}", "ctr_0"]}
 WEBHOOK = {"webhook_id": [*IDS, "{their_webhook}", "whk_0"]}
+NOTICE = {"notice_id": [*IDS, "{their_notice}", "ntc_0"]}
 API_KEY = {"key_id": [*IDS, "{their_key}", "key_0"]}
 NARROWED: dict[str, list[Any]] = {
     "write_class": CHOICES,
@@ -519,6 +520,33 @@ GROUPS: dict[str, Call] = {
     "keys.list": Call("admin", {}, {"limit": [*COUNTS, 1001, None], "after": NAMES}),
     "keys.get": Call("admin", {"key_id": "{key}"}, API_KEY),
     "keys.revoke": Call("admin", {"key_id": "{key}"}, API_KEY),
+    "notices.set": Call(
+        "reviewer",
+        {"channel": "chat", "address": "https://8.8.8.8/hook"},
+        {
+            "channel": ["", "sms", "MAIL", 7, None],
+            "address": [
+                "",
+                "x",
+                "https://",
+                "http://8.8.8.8/",
+                "https://10.0.0.1/",
+                "https://a b/",
+                "x" * 3000,
+                7,
+                None,
+            ],
+            "classes": [["none"], "preference", 7],
+            "kinds": [["none"], ["erasure_request"], "overdue", 7, []],
+            "digest": ["weekly", "", 7],
+        },
+    ),
+    "notices.list": Call(
+        "reviewer", {}, {"limit": [*COUNTS, 1001, None], "after": [*NAMES, "{their_notice}", "ntc_0"]}
+    ),
+    "notices.remove": Call("reviewer", {"notice_id": "{notice}"}, NOTICE),
+    "notices.test": Call("reviewer", {"notice_id": "{notice}"}, NOTICE),
+    "notices.alerts": Call("reviewer", {"after": 0}, {"after": [-1, *COUNTS[2:], 2**63, None]}),
     "webhooks.list": Call("admin", {}, {"limit": [*COUNTS, 1001, None], "after": [*NAMES, "{their_webhook}", "whk_0"]}),
     "webhooks.get": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),
     "webhooks.remove": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),

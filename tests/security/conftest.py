@@ -104,6 +104,7 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
     fabric.recall(people.run())
     fabric.compile(people.run(), "Where does she work?")
     fabric.webhooks.add(people.admin, url="https://8.8.8.8/hook")
+    fabric.notices.set(people.auditor, channel="chat", address="https://8.8.8.8/chat")
     fabric.keys.create(people.admin, principal_id="bot", kind="agent", roles=["agent"], user_id="cust_1", label="shop")
     fabric._portal.call(requested, fabric._fabric, people)
     fabric.queue.attend(people.reviewer, waiting.proposal_id)

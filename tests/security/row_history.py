@@ -113,6 +113,8 @@ def write_history(fabric: Fabric, clock: FakeClock, people: People, superuser: s
     fabric.work.reset_clock(people.admin, reason="a clock was ahead")
     fabric.webhooks.add(people.admin, url="https://8.8.8.8/hook")
     fabric.webhooks.remove(people.admin, fabric.webhooks.add(people.admin, url="https://8.8.8.8/gone").webhook_id)
+    for digest in ("daily", None):
+        fabric.notices.set(people.auditor, channel="chat", address="https://8.8.8.8/chat", digest=digest)
     for user in ("cust_1", None):
         fabric.keys.create(people.admin, principal_id="bot", kind="agent", roles=["agent"], user_id=user, label="shop")
     revoked = fabric.keys.create(people.admin, principal_id="bot", kind="agent", roles=["agent"], label="old")

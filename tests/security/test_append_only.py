@@ -56,6 +56,8 @@ CHANGEABLE = {
         ("webhooks", column)
         for column in ("secret", "old_secret", "old_secret_until", "removed_at", "seq", "n", "tries")
     ),
+    *(("notices", column) for column in ("address", "removed_at", "seq", "n", "digest_at", "sent_at", "tries")),
+    *(("notices", column) for column in ("next_try_at", "last_error", "lease", "leased_until")),
     *(("webhooks", column) for column in ("next_try_at", "last_error", "parked_at", "lease", "leased_until")),
 }
 # Who retracts, with a reason that the login may give; who takes numbers.

@@ -138,6 +138,7 @@ memory_terms: memory_id
 memory_words: memory_id
 memory_vectors: embedder memory_id
 name_searches: erasure_id search_id place row_id
+notices: channel classes digest kinds last_error lease notice_id roles
 one_time_codes: act code_id created_kind target
 pack_activations: by_kind loosens previous_pack reason
 packs: digest
@@ -164,7 +165,7 @@ webhooks: last_error lease types webhook_id
 }
 # Columns that are called alike everywhere.
 ALIKE = {
-    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by answered_by ended_by reset_by restored_by adopted_by agent_id principal principal_id assignee claimed_by""",
+    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by answered_by ended_by reset_by restored_by adopted_by agent_id principal principal_id assignee claimed_by person""",
     DECLARED: """classification label labels clearance pack pack_id version ontology_version from_versions document extractor""",
 }
 

@@ -47,6 +47,7 @@ def document(officer: Any) -> dict[str, Any]:
 
 
 PACK = 'pack_meta: {id: roles_by_verb, version: "1.0.0"}'
+STAFF = {WRITER, REVIEWER, OFFICER, AUDITOR, ADMIN}
 
 # Written by hand from the table of roles, not from the code. A run asks where only an agent may.
 TABLE: dict[str, tuple[set[str], Call]] = {
@@ -158,6 +159,11 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "webhooks.resume": ({ADMIN}, lambda f, a: f.webhooks.resume(a, "whk_none")),
     # It takes two roles, admin and auditor.
     "webhooks.replay": (set(), lambda f, a: f.webhooks.replay(a, "whk_none", after=0)),
+    "notices.set": (STAFF, lambda f, a: f.notices.set(a, channel="browser")),
+    "notices.list": (STAFF, lambda f, a: f.notices.list(a)),
+    "notices.remove": (STAFF, lambda f, a: f.notices.remove(a, "ntc_none")),
+    "notices.test": (STAFF, lambda f, a: f.notices.test(a, "ntc_none")),
+    "notices.alerts": (STAFF, lambda f, a: f.notices.alerts(a, after=0)),
     "record_golden": ({ADMIN}, lambda f, a: f.record_golden(a, [GoldenResult(query="of roles", passed=True)])),
     "search_texts": ({OFFICER}, lambda f, a: f.search_texts(a, "Anna Schmidt")),
     "captures.list": ({REVIEWER, AUDITOR}, lambda f, a: f.captures.list(a)),
@@ -259,6 +265,7 @@ PERSONS_ALONE = {
     "packs.activate",
     "packs.retire",
     *(f"webhooks.{name}" for name in ("add", "list", "get", "remove", "rotate_secret", "resume", "replay")),
+    *(f"notices.{name}" for name in ("set", "list", "remove", "test", "alerts")),
     *(f"keys.{name}" for name in ("create", "list", "get", "revoke")),
     "work.requeue",
     "work.resume",
@@ -272,6 +279,7 @@ PASSES = {
     "scan_pii",
     "consent.sweep",
     "webhooks.deliver",
+    "notices.deliver",
     "packs.run_backfill",
 }
 # It finds out who somebody is.

@@ -9,7 +9,7 @@ Right = Literal[
     "capture", "propose", "recall", "end_session", "correct", "read_queue", "read_captures", "rerun", "review",
     "retract", "consent", "read_consent", "erase", "read_erasures", "work", "read_work", "read_memory", "audit",
     "packs", "read_packs", "backtest", "metrics", "golden", "webhooks", "keys", "me", "me_by_code", "codes", "import",
-    "export_subject", "export_answer", "name_subjects",
+    "export_subject", "export_answer", "name_subjects", "notices",
 ]  # fmt: skip
 
 ALLOWED: dict[Right, frozenset[Role]] = {
@@ -37,6 +37,7 @@ ALLOWED: dict[Right, frozenset[Role]] = {
     "metrics": frozenset({"admin", "auditor", "reviewer"}),
     "golden": frozenset({"admin"}),
     "webhooks": frozenset({"admin"}),
+    "notices": frozenset({"reviewer", "correction_writer", "privacy_officer", "auditor", "admin"}),
     "keys": frozenset({"admin"}),
     "me": frozenset({"subject"}),
     "me_by_code": frozenset({"agent"}),
@@ -50,7 +51,7 @@ ALLOWED: dict[Right, frozenset[Role]] = {
 PERSONS_ONLY: frozenset[Right] = frozenset(
     {
         *("correct", "rerun", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "keys", "import"),
-        *("export_subject", "export_answer"),
+        *("notices", "export_subject", "export_answer"),
     }
 )
 # What is about the caller alone: the end user whom it is about, in person.

@@ -85,6 +85,7 @@ Govern
     export          export          Take data along: a subject's, an answer, or a tenant as a sealed backup.
     verify          audit           Verify that the event log, and the rows it covers, are unchanged.
     webhook         webhook         Webhooks: list, add, remove, resume, replay.
+    notices         notices         What you are told by mail, in a chat or by the browser.
 Run it
     serve           serve           Serve the HTTP API, MCP and the console.
     worker          worker          Run the background jobs of all tenants.

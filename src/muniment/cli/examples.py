@@ -112,6 +112,11 @@ webhook rotate: muniment webhook rotate whk_01a1de60
 webhook resume: muniment webhook resume whk_01a1de60
 webhook replay: muniment webhook replay whk_01a1de60 --after 40
 webhook deliver: muniment webhook deliver --tenant tenant_acme_prod
+notices set: muniment notices set mail jane@example.com --alert overdue --class preference --digest daily
+notices list: muniment notices list --everyone --role admin
+notices remove: muniment notices remove ntc_01a1de60
+notices test: muniment notices test ntc_01a1de60
+notices deliver: muniment notices deliver --tenant tenant_acme_prod
 serve: muniment serve --port 8600
 worker: muniment worker --until-idle
 work requeue: muniment work requeue cap_01a1de60

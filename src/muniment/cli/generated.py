@@ -663,6 +663,33 @@ COMMANDS: Mapping[str, Plain] = {
             parameter("after", Annotated[int, flag("--after SEQ", "Events after this sequence number; 0 for all.")]),
         ),
     ),
+    "notices list": Plain(
+        verb="notices.list",
+        help=("List what the caller is told by which channel, the oldest first, each with its last error."),
+        roles=("reviewer",),
+        page_key="notice_id",
+        limit=50,
+        many=True,
+        parameters=(
+            parameter(
+                "everyone",
+                Annotated[bool, flag("--everyone", "Those of all people, without their addresses; for an admin.")],
+                False,
+            ),
+        ),
+    ),
+    "notices remove": Plain(
+        verb="notices.remove",
+        help=("Remove a setting of the caller's for good, with its address; an admin can remove anybody's."),
+        roles=("reviewer",),
+        parameters=(parameter("notice_id", Annotated[str, argument("NOTICE", "The id of a notice, ntc_...")]),),
+    ),
+    "notices test": Plain(
+        verb="notices.test",
+        help=("Send a test message by a channel of the caller's now. last_error is None if it was accepted."),
+        roles=("reviewer",),
+        parameters=(parameter("notice_id", Annotated[str, argument("NOTICE", "The id of a notice, ntc_...")]),),
+    ),
     "work list": Plain(
         verb="work.backlog", help=("Show how many captures wait to be consolidated, and since when."), roles=("admin",)
     ),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from muniment.model.imports import ImportPreview, ImportReceipt, ImportState, ImportVerdicts, ItemOutcome
     from muniment.model.item import Item, Items, ItemWaiting, ItemWritten, Namespaces
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
+    from muniment.model.notices import AlertKind, Alerts, DigestEvery, Notice, NoticeChannel, Notified
     from muniment.model.profile import Profile
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, SessionEnd, StatedReason, Undone
     from muniment.model.proposal import HumanReason, Outcome, Proposal, ProposalDocument, Submission
@@ -193,6 +194,9 @@ _BACKFILL_OR_NONE: Result[Backfill | None] = Result("muniment.model.backfill.Bac
 _WEBHOOK: Result[Webhook] = Result("muniment.model.events.Webhook")
 _NONE: Result[None] = Result("types.NoneType")
 _DELIVERIES: Result[Deliveries] = Result("muniment.model.events.Deliveries")
+_NOTICE: Result[Notice] = Result("muniment.model.notices.Notice")
+_ALERTS: Result[Alerts] = Result("muniment.model.notices.Alerts")
+_NOTIFIED: Result[Notified] = Result("muniment.model.notices.Notified")
 _RECEIPT: Result[Receipt] = Result("muniment.model.capture.Receipt")
 _RECEIPTS: Result[Receipts] = Result("muniment.model.capture.Receipts")
 _CONSOLIDATION: Result[Consolidation] = Result("muniment.model.candidate.Consolidation")
@@ -1587,6 +1591,71 @@ class AsyncWebhooksClient(ClientGroup):
         return await self._work(tenant_id, "/v1/work/deliver", _DELIVERIES, {"max_events": max_events})
 
 
+class AsyncNoticesClient(ClientGroup):
+    """What each person is told by mail, in a chat and by the browser: counts, classes, ids and links."""
+
+    async def set(
+        self,
+        asker: Asker,
+        *,
+        channel: NoticeChannel,
+        address: str | None = None,
+        classes: Iterable[WriteClass] | None = None,
+        kinds: Iterable[AlertKind] | None = None,
+        digest: DigestEvery | None = None,
+    ) -> Notice:
+        """Set what the caller is told by a channel, from now on; it replaces what they set for that channel before.
+
+        Alerts and summaries hold counts, classes, ids and links, and only of what the roles that the caller has now may
+        read. Raises `InvalidInput` for an address that nothing may be sent to.
+        """
+        return await self._send(
+            asker,
+            "/v1/notices",
+            _NOTICE,
+            {"channel": channel, "address": address, "classes": classes, "kinds": kinds, "digest": digest},
+        )
+
+    async def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, everyone: bool = False
+    ) -> list[Notice]:
+        """List what the caller is told by which channel, the oldest first, each with its last error.
+
+        `after` is the id of the last of the previous page.
+        """
+        return await self._list(asker, "/v1/notices", _NOTICE, limit=limit, after=after, everyone=everyone)
+
+    async def remove(self, asker: Asker, notice_id: str) -> None:
+        """Remove a setting of the caller's for good, with its address; an admin can remove anybody's.
+
+        Raises `NotFound`.
+        """
+        return await self._send(asker, f"/v1/notices/{segment(notice_id, 'notice_id')}", _NONE, method="DELETE")
+
+    async def test(self, asker: Asker, notice_id: str) -> Notice:
+        """Send a test message by a channel of the caller's now. `last_error` is None if it was accepted.
+
+        Raises `NotFound`, and `RateLimited` within a minute of the last message.
+        """
+        return await self._send(asker, f"/v1/notices/{segment(notice_id, 'notice_id')}/test", _NOTICE, slow=True)
+
+    async def alerts(self, asker: Asker, *, after: int) -> Alerts:
+        """Read what the caller wants their browser to show, of at most 1000 events after a sequence number.
+
+        Nothing where they did not set the channel `browser`. Only what their roles may read both now and when they set
+        it.
+        """
+        return await self._get(asker, "/v1/notices/alerts", _ALERTS, {"after": after})
+
+    async def deliver(self, tenant_id: str) -> Notified:
+        """Send the tenant's people the alerts and summaries that are due, at most one message a minute to each channel.
+
+        Safe to run twice, concurrently, or to be killed: one process sends to a channel at a time, and what was
+        accepted without that being recorded is sent again.
+        """
+        return await self._work(tenant_id, "/v1/work/notify", _NOTIFIED)
+
+
 class AsyncClient(ClientLifecycle):
     """A memory fabric behind a server. Use `async with AsyncClient.open(url, key) as fabric`, or close it.
 
@@ -1689,6 +1758,11 @@ class AsyncClient(ClientLifecycle):
     def webhooks(self) -> AsyncWebhooksClient:
         """The webhooks that events are posted to."""
         return AsyncWebhooksClient(self._connection)
+
+    @property
+    def notices(self) -> AsyncNoticesClient:
+        """What people are told outside the console."""
+        return AsyncNoticesClient(self._connection)
 
     async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
         """Capture one thing that was said, observed or decided. It is committed when this returns."""

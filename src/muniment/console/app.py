@@ -18,7 +18,7 @@ from muniment.console.oidc import SignIn
 from muniment.console.pages import PAGES
 from muniment.console.rendering import HEADERS, menu, page
 from muniment.console.sessions import Sessions
-from muniment.console.sign_in import CredentialVerifier
+from muniment.console.sign_in import CredentialVerifier, safe
 from muniment.console.sign_in import router as sign_in_router
 from muniment.console.visitors import CurrentVisitor, SignedOut, current_visitor
 from muniment.errors import MunimentError
@@ -74,6 +74,9 @@ async def _signed_out(request: Request, error: Exception) -> Response:
     assert isinstance(error, SignedOut)
     if "text/html" not in request.headers.get("accept", "text/html"):
         return Response(status_code=401, headers=HEADERS)
+    if request.method == "GET" and request.headers.get("sec-fetch-site") == "cross-site":
+        # A link in a web mailbox: the browser keeps the session's cookie back, until a page of ours asks.
+        return page("opened.html", None, to=safe(error.next))
     return RedirectResponse(error.sign_in_url, 303, headers=HEADERS)
 
 

@@ -45,6 +45,7 @@ MENU: tuple[tuple[str, str, Right], ...] = (
     ("packs", "Packs", "read_packs"),
     ("admin", "Administration", "keys"),
     ("me", "My memory", "me"),
+    ("notices", "Notices", "notices"),
 )
 
 

@@ -476,3 +476,11 @@ CASE
    JOIN memory_scope o ON o.tenant_id = :tenant_id AND o.memory_id = n.memory_id
    WHERE n.tenant_id = :tenant_id AND n.proposal_id = alias.proposal_id
      AND ((o.dead_seq IS NOT NULL AND o.dead_seq <= :seq) OR o.expires_at <= :at)))
+
+-- name: notice_ready
+-- A channel of a person to which a message may go now: it is not removed, leased or waiting for a retry, and had none in the last
+-- minute. Times far ahead are those of a clock that was wrong.
+(alias.removed_at IS NULL AND alias.channel <> 'browser'
+  AND (alias.next_try_at IS NULL OR alias.next_try_at <= :now OR alias.next_try_at > :now::timestamptz + interval '25 hours')
+  AND (alias.leased_until IS NULL OR alias.leased_until <= :now OR alias.leased_until > :now::timestamptz + interval '1 hour')
+  AND (alias.sent_at IS NULL OR alias.sent_at <= :now::timestamptz - interval '1 minute' OR alias.sent_at > :now))

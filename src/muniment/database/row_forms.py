@@ -202,6 +202,13 @@ FORMS: tuple[Form, ...] = (
             ("secret", "old_secret", "old_secret_until", "seq", "n", "tries", "next_try_at", "last_error", "parked_at",
              "lease", "leased_until"), "the state of the delivery, and the current secrets")),
     Form("webhooks.removed", "webhook_id", "removed_at:time", where="removed_at IS NOT NULL"),
+    Form("notices", "notice_id",
+        "person channel roles:texts classes:texts kinds:texts digest created_seq:int created_at:time",
+        outside={"address": "goes with the removal",
+                 **dict.fromkeys(
+                    ("seq", "n", "digest_at", "sent_at", "tries", "next_try_at", "last_error", "lease", "leased_until"),
+                    "the state of the delivery")}),
+    Form("notices.removed", "notice_id", "removed_at:time", where="removed_at IS NOT NULL"),
     Form("api_keys", "key_id",
         "principal_id kind roles:texts clearance:texts tools:texts channels:texts packs:texts created_at:time"
         " created_by expires_at:time",

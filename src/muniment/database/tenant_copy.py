@@ -30,6 +30,9 @@ _CHANGED: dict[tuple[str, str], LiteralString] = {
     ("webhooks", "parked_at"): "CASE WHEN removed_at IS NULL THEN coalesce(parked_at, statement_timestamp()) END",
     ("webhooks", "lease"): "NULL",
     ("webhooks", "leased_until"): "NULL",
+    # People are told from here on; the lease was another installation's.
+    ("notices", "lease"): "NULL",
+    ("notices", "leased_until"): "NULL",
 }
 _TENANT = "tenant_id = current_setting('muniment.tenant', true)"
 

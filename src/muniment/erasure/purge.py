@@ -30,7 +30,7 @@ REWRITTEN = (
     *("subjects", "captures", "extractions", "candidates"),
     *("memory_bodies", "memory_words", "memory_terms", "memory_vectors"),
     *("tenant_keys", "audit_keys", "idempotency_keys", "verdicts", "consents", "recalls", "memory_links"),
-    *("rejection_marks", "webhooks", "requests", "api_keys"),
+    *("rejection_marks", "webhooks", "notices", "requests", "api_keys"),
 )
 # How often, and after how many seconds each, to check whether old transactions have ended.
 TRIES, PAUSE = 50, 0.1

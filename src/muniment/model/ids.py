@@ -7,7 +7,7 @@ from typing import Literal
 
 Prefix = Literal[
     "cap", "mc", "mwp", "rv", "pm", "ctr", "cns", "rcl", "cmp", "evt", "whk", "era", "cal", "arc", "gld", "bkf",
-    "key", "nsr", "crq", "erq", "otc", "imp", "bak",
+    "key", "nsr", "crq", "erq", "otc", "imp", "bak", "ntc",
 ]  # fmt: skip
 
 CEID_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}$"

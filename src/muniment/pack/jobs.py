@@ -7,10 +7,11 @@ from muniment.pack.fields import Section, setting
 
 
 class Schedule(Section):
-    """Pause between two runs of a job in a tenant; null turns it off. The first three run only after new events."""
+    """Pause between two runs of a job in a tenant; null turns it off. The first four run only after new events."""
 
     consolidate: Duration | None = setting(timedelta(seconds=2), "Captures to candidates (JOB-1).")
     deliver: Duration | None = setting(timedelta(seconds=2), "Events to webhooks (EVT-1).")
+    notify: Duration | None = setting(timedelta(seconds=10), "Alerts and summaries to people (EVT-2).")
     seal: Duration | None = setting(timedelta(minutes=1), "Audit batches (JOB-9).")
     sweep: Duration | None = setting(timedelta(minutes=1), "Consents that have ended (JOB-3).")
     purge: Duration | None = setting(timedelta(minutes=1), "Remains of erased data (ERA-3).")

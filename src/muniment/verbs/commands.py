@@ -17,6 +17,7 @@ from muniment.verbs.registry import plain_commands
 
 # The role that a command acts in where several have the right.
 _ROLES: Mapping[Right, Role] = {
+    "notices": "reviewer",
     "read_captures": "auditor",
     "read_consent": "privacy_officer",
     "read_erasures": "auditor",
@@ -39,6 +40,7 @@ DECLARED = {
 }
 _PREFIXES = {
     "webhook_id": "whk",
+    "notice_id": "ntc",
     "key_id": "key",
     "consent_id": "cns",
     "contradiction_id": "ctr",

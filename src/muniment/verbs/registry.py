@@ -28,6 +28,7 @@ PACKAGES = (
     "packs",
     "metrics",
     "webhooks",
+    "notices",
     "worker",
     "access",
 )
@@ -107,6 +108,11 @@ GROUPS: Mapping[str, Group] = {
         "Webhooks",
         "The webhooks that events are posted to.",
         "The webhooks of a tenant. Its events are posted to each of them, in order, at least once.",
+    ),
+    "notices": Group(
+        "Notices",
+        "What people are told outside the console.",
+        "What each person is told by mail, in a chat and by the browser: counts, classes, ids and links.",
     ),
     "keys": Group("Keys", "The API keys.", "The API keys of a tenant."),
 }

@@ -8,6 +8,7 @@ from muniment.consent import job as sweep
 from muniment.erasure import job as purge
 from muniment.job import Job
 from muniment.metrics import job as metrics
+from muniment.notices import job as notify
 from muniment.packs import job as backfill
 from muniment.promotion import budget_job as budget
 from muniment.promotion import expire_job as expire
@@ -30,6 +31,7 @@ JOBS: dict[str, Job] = {
         Job("budget", "JOB-10", budget.run),
         Job("embed", "JOB-11", embed.run),
         Job("deliver", "EVT-1", deliver.run, follows_log=True),
+        Job("notify", "EVT-2", notify.run, follows_log=True),
         Job("purge", "ERA-3", purge.run),
         Job("scan", "MET-4", metrics.scan),
     )

@@ -17,6 +17,12 @@ export interface Adoption extends Schema<"Adoption"> {}
 /** Whether a second look agreed with what was decided. */
 export interface Agreement extends Schema<"Agreement"> {}
 
+/** One thing to be told: its kind, its class and its id, and the console page where it is. */
+export interface Alert extends Schema<"Alert"> {}
+
+/** What concerns the caller after a sequence number, and the number that was read up to. */
+export interface Alerts extends Schema<"Alerts"> {}
+
 /** What approving many would do, as far as it can be known before: what is taken, what is left out, and the mix. */
 export interface ApprovalPlan extends Schema<"ApprovalPlan"> {}
 
@@ -435,6 +441,15 @@ export interface Node extends Schema<"Node"> {}
 
 /** A memory that an undo did not restore at once: why, and the proposal in which a person decides on it, if any. */
 export interface NotRestored extends Schema<"NotRestored"> {}
+
+/** A person's setting for one channel. `address` is shown to that person alone. */
+export interface Notice extends Schema<"Notice"> {}
+
+/** How a person wants to be told. One setting for each channel: another one replaces it. */
+export interface NoticesSetBody extends Schema<"NoticesSetBody"> {}
+
+/** The result of a pass: messages that were accepted, settings to try again; `next_at` is when one is due next. */
+export interface Notified extends Schema<"Notified"> {}
 
 /** A code by which one person does one thing once; `code` is returned when it is made and stored nowhere. */
 export interface OneTimeCode extends Schema<"OneTimeCode"> {}
@@ -906,6 +921,12 @@ export type WebhooksListQuery = NonNullable<operations["webhooks_list_v1_webhook
 export type WebhooksDeliverQuery = NonNullable<
   operations["webhooks_deliver_v1_work_deliver_post"]["parameters"]["query"]
 >;
+
+/** What `notices.list` takes as a query. */
+export type NoticesListQuery = NonNullable<operations["notices_list_v1_notices_get"]["parameters"]["query"]>;
+
+/** What `notices.alerts` takes as a query. */
+export type NoticesAlertsQuery = NonNullable<operations["notices_alerts_v1_notices_alerts_get"]["parameters"]["query"]>;
 
 /** What `work.parked` takes as a query. */
 export type WorkParkedQuery = NonNullable<operations["work_parked_v1_work_parked_get"]["parameters"]["query"]>;

@@ -10,6 +10,7 @@ import type {
   ActivationPlan,
   Adoption,
   Agreement,
+  Alerts,
   ApprovalPlan,
   Archive,
   ArchiveCheck,
@@ -116,6 +117,11 @@ import type {
   MyRecall,
   NameSearch,
   Namespaces,
+  Notice,
+  NoticesAlertsQuery,
+  NoticesListQuery,
+  NoticesSetBody,
+  Notified,
   OneTimeCode,
   Outcome,
   PackDifference,
@@ -1686,6 +1692,74 @@ export class Webhooks extends VerbGroup {
   }
 }
 
+/** What each person is told by mail, in a chat and by the browser: counts, classes, ids and links. */
+export class Notices extends VerbGroup {
+  /**
+   * Set what the caller is told by a channel, from now on; it replaces what they set for that channel before.
+   *
+   * Alerts and summaries hold counts, classes, ids and links, and only of what the roles that the caller has now may
+   * read. Throws `InvalidInput` for an address that nothing may be sent to.
+   */
+  async set(fields: NoticesSetBody, options?: RequestOptions): Promise<Notice> {
+    return await this.connection.call({ method: "POST", path: "/v1/notices", effect: "write", body: fields }, options);
+  }
+
+  /**
+   * List what the caller is told by which channel, the oldest first, each with its last error.
+   *
+   * `after` is the id of the last of the previous page.
+   */
+  list(fields: NoticesListQuery = {}, options?: RequestOptions): Listing<Notice> {
+    return this.connection.list("/v1/notices", fields, options);
+  }
+
+  /**
+   * Remove a setting of the caller's for good, with its address; an admin can remove anybody's.
+   *
+   * Throws `NotFound`.
+   */
+  async remove(noticeId: string, options?: RequestOptions): Promise<void> {
+    await this.connection.call(
+      { method: "DELETE", path: `/v1/notices/${segment(noticeId, "notice_id")}`, effect: "write" },
+      options,
+    );
+  }
+
+  /**
+   * Send a test message by a channel of the caller's now. `last_error` is null if it was accepted.
+   *
+   * Throws `NotFound`, and `RateLimited` within a minute of the last message.
+   */
+  async test(noticeId: string, options?: RequestOptions): Promise<Notice> {
+    return await this.connection.call(
+      { method: "POST", path: `/v1/notices/${segment(noticeId, "notice_id")}/test`, effect: "pass", slow: true },
+      options,
+    );
+  }
+
+  /**
+   * Read what the caller wants their browser to show, of at most 1000 events after a sequence number.
+   *
+   * Nothing where they did not set the channel `browser`. Only what their roles may read both now and when they set it.
+   */
+  async alerts(fields: NoticesAlertsQuery, options?: RequestOptions): Promise<Alerts> {
+    return await this.connection.call(
+      { method: "GET", path: "/v1/notices/alerts", effect: "read", query: fields },
+      options,
+    );
+  }
+
+  /**
+   * Send the tenant's people the alerts and summaries that are due, at most one message a minute to each channel.
+   *
+   * Safe to run twice, concurrently, or to be killed: one process sends to a channel at a time, and what was accepted
+   * without that being recorded is sent again.
+   */
+  async deliver(options?: RequestOptions): Promise<Notified> {
+    return await this.connection.call({ method: "POST", path: "/v1/work/notify", effect: "pass", slow: true }, options);
+  }
+}
+
 /** Every verb of a fabric behind a server. */
 export class Verbs extends VerbGroup {
   /** The review queue. */
@@ -1726,6 +1800,8 @@ export class Verbs extends VerbGroup {
   readonly packs: Packs;
   /** The webhooks that events are posted to. */
   readonly webhooks: Webhooks;
+  /** What people are told outside the console. */
+  readonly notices: Notices;
 
   constructor(connection: Connection) {
     super(connection);
@@ -1748,6 +1824,7 @@ export class Verbs extends VerbGroup {
     this.work = new Work(connection);
     this.packs = new Packs(connection);
     this.webhooks = new Webhooks(connection);
+    this.notices = new Notices(connection);
   }
 
   /** Capture one thing that was said, observed or decided. It is committed when this returns. */

@@ -12,6 +12,7 @@ from muniment.console.pages import (
     me,
     memory,
     metrics,
+    notices,
     packs,
     people,
     proposal,
@@ -42,4 +43,5 @@ PAGES = (
     packs,
     administration,
     me,
+    notices,
 )

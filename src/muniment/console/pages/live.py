@@ -1,7 +1,8 @@
 """Live updates: a server-sent event stream that reports changes in the tenant."""
 
+import re
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from time import monotonic
 from weakref import WeakKeyDictionary
 
@@ -14,6 +15,8 @@ from muniment.console.rendering import HEADERS
 from muniment.console.visitors import CurrentVisitor, SignedOut, Visitor, current_visitor
 from muniment.errors import MunimentError, RateLimited
 from muniment.fabric import AsyncFabric
+from muniment.model.notices import Alert
+from muniment.notices.rules import short_text
 
 router = APIRouter()
 
@@ -28,6 +31,7 @@ MOST_STREAMS = 12
 # Tenants whose counts are cached.
 MOST_TENANTS = 1000
 
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _OPEN: Counter[str] = Counter()
 # Many people watch one queue: for each sequence number it is counted once for all of them.
 _COUNTS: WeakKeyDictionary[AsyncFabric, dict[str, dict[str, int]]] = WeakKeyDictionary()
@@ -59,7 +63,7 @@ async def _stream(request: Request, visitor: Visitor, person: str) -> AsyncGener
 
 async def _changes(request: Request, visitor: Visitor) -> AsyncGenerator[bytes]:
     access = visitor.fabric.access
-    seen, sent_at = -1, monotonic()
+    seen, told, sent_at = -1, _last_id(request), monotonic()
     while not request.app.state.streams.stopping:
         seq = await access.at(visitor.principal.tenant_id)
         silent = monotonic() - sent_at > ALIVE_EVERY
@@ -67,12 +71,30 @@ async def _changes(request: Request, visitor: Visitor) -> AsyncGenerator[bytes]:
             # INVARIANT: nothing is sent after the session has ended or the credential was revoked.
             visitor = await current_visitor(request)
         if seq != seen:
-            yield b"event: changes\ndata: %b\n\n" % to_json(await _queue_counts(visitor, seq))
-            seen, sent_at = seq, monotonic()
+            yield b"event: changes\ndata: %b\nid: %d\n\n" % (to_json(await _queue_counts(visitor, seq)), seq)
+            if told is not None and visitor.may("notices"):
+                found = await visitor.fabric.notices.alerts(visitor.principal, after=told)
+                told = found.seq
+                if found.alerts:
+                    yield b"event: notice\ndata: %b\n\n" % to_json(_notification(found.alerts))
+            seen, told, sent_at = seq, max(seq, told or 0), monotonic()
         elif silent:
             yield b": still here\n\n"
             sent_at = monotonic()
         await anyio.sleep(CHECK_EVERY)
+
+
+def _last_id(request: Request) -> int | None:
+    """The sequence number that a browser had got when its stream broke."""
+    text = request.headers.get("last-event-id", "")
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def _notification(alerts: Sequence[Alert]) -> dict[str, str]:
+    """What a browser shows: how many alerts of which kinds, and the page they lead to."""
+    paths = {one.path for one in alerts}
+    title = f"Muniment: {len(alerts)} alert{'s' if len(alerts) > 1 else ''}"
+    return {"title": title, "body": short_text(alerts), "path": paths.pop() if len(paths) == 1 else "/console"}
 
 
 async def _queue_counts(visitor: Visitor, seq: int) -> dict[str, int]:

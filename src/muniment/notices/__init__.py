@@ -1,0 +1,1 @@
+"""Notices: alerts and summaries for people, by mail, in a chat and in the browser."""

@@ -1,0 +1,102 @@
+-- Notices: what people want to be told, and how far each of their channels has come.
+
+-- name: add
+INSERT INTO notices (tenant_id, notice_id, person, channel, roles, classes, kinds, digest, created_seq, created_at, address, seq, n, digest_at, sent_at)
+VALUES (:tenant_id, :notice_id, :person, :channel, :roles, :classes, :kinds, :digest, :seq, :at, :address, :from_seq, :from_n, :digest_at, :sent_at)
+
+-- name: every
+-- The settings that were not removed: of all, or of one person, the oldest first; or one of them.
+SELECT * FROM notices
+WHERE tenant_id = :tenant_id AND removed_at IS NULL AND (:person::text IS NULL OR person = :person)
+  AND (:notice_id::text IS NULL OR notice_id = :notice_id)
+ORDER BY notice_id
+
+-- name: list
+-- A page of the settings that were not removed, of all or of one person, the oldest first.
+SELECT * FROM notices
+WHERE tenant_id = :tenant_id AND removed_at IS NULL AND (:person::text IS NULL OR person = :person)
+  AND (created_seq, notice_id) > (:seq::bigint, :after)
+ORDER BY created_seq, notice_id
+LIMIT :count
+
+-- name: place
+-- Also of a setting that was removed: a page can end at it.
+SELECT created_seq AS seq FROM notices WHERE tenant_id = :tenant_id AND notice_id = :after
+
+-- name: lock
+-- One setting, locked against every other change.
+SELECT * FROM notices WHERE tenant_id = :tenant_id AND notice_id = :notice_id AND removed_at IS NULL FOR UPDATE
+
+-- name: lock_channel
+-- A person's setting for a channel, locked against every other change.
+SELECT * FROM notices WHERE tenant_id = :tenant_id AND person = :person AND channel = :channel AND removed_at IS NULL FOR UPDATE
+
+-- name: remove
+-- The address is deleted at once; a process that still sends there has lost its lease.
+UPDATE notices SET removed_at = :at, address = NULL, lease = NULL, leased_until = NULL
+WHERE tenant_id = :tenant_id AND notice_id = :notice_id
+
+-- name: due
+-- The settings with something to look at, that are neither leased nor waiting for a retry, nor had a message just now.
+SELECT notice_id FROM notices
+WHERE tenant_id = :tenant_id AND {notice_ready notices}
+  AND ((seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id) OR digest_at <= :now)
+ORDER BY notice_id
+
+-- name: claim
+-- One process at a time, until its lease ends.
+UPDATE notices SET lease = :lease, leased_until = :until
+WHERE tenant_id = :tenant_id AND notice_id = :notice_id AND {notice_ready notices}
+RETURNING *
+
+-- name: settle
+-- Only by the holder of the lease, and only from the place where it began. The lease ends.
+UPDATE notices
+SET seq = :to_seq, n = :to_n, digest_at = :digest_at, sent_at = coalesce(:sent_at, sent_at), tries = 0, next_try_at = NULL,
+  last_error = NULL, lease = NULL, leased_until = NULL
+WHERE tenant_id = :tenant_id AND notice_id = :notice_id AND lease = :lease AND (seq, n::int) = (:seq::bigint, :n::int)
+
+-- name: fail
+-- The place stays; the lease ends.
+UPDATE notices
+SET tries = :tries, next_try_at = :next_try_at, last_error = :error, lease = NULL, leased_until = NULL
+WHERE tenant_id = :tenant_id AND notice_id = :notice_id AND lease = :lease
+
+-- name: let_go
+UPDATE notices SET lease = NULL, leased_until = NULL
+WHERE tenant_id = :tenant_id AND notice_id = :notice_id AND lease = :lease
+
+-- name: tested
+-- How a test went. What was accepted lets the rest go at once.
+UPDATE notices
+SET sent_at = CASE WHEN :error::text IS NULL THEN :now ELSE sent_at END, tries = CASE WHEN :error::text IS NULL THEN 0 ELSE tries END,
+  next_try_at = CASE WHEN :error::text IS NULL THEN NULL ELSE next_try_at END, last_error = :error
+WHERE tenant_id = :tenant_id AND notice_id = :notice_id AND removed_at IS NULL
+
+-- name: end_of_log
+SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id
+
+-- name: next_time
+-- The earliest time at which there is something to do again.
+SELECT min(greatest(next_try_at, leased_until, sent_at + interval '1 minute',
+  CASE WHEN (seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id) THEN :now ELSE digest_at END)) AS at
+FROM notices
+WHERE tenant_id = :tenant_id AND removed_at IS NULL AND channel <> 'browser'
+  AND (digest_at IS NOT NULL OR (seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id))
+
+-- name: waiting
+-- Open proposals by class: how many, overdue, and due before the end of the day; those of some classes, or of all.
+SELECT p.class, count(*) AS open, count(*) FILTER (WHERE p.due_at <= :now) AS overdue,
+  count(*) FILTER (WHERE p.due_at > :now AND p.due_at < :tomorrow) AS due_today
+FROM proposals p
+WHERE p.tenant_id = :tenant_id AND {undecided p} AND (:classes::text[] = '{}' OR p.class = ANY (:classes))
+GROUP BY p.class ORDER BY p.class
+
+-- name: contradictions
+SELECT count(*) AS open FROM contradictions c
+JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing AND e.dead_seq IS NULL AND e.expires_at > :now
+WHERE c.tenant_id = :tenant_id
+  AND NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id)
+
+-- name: erasure_requests
+SELECT count(*) AS open FROM erasure_requests WHERE tenant_id = :tenant_id AND answer IS NULL
