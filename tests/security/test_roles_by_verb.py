@@ -118,7 +118,7 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "views.list": ({REVIEWER, AUDITOR}, lambda f, a: f.views.list(a)),
     "views.save": ({REVIEWER, AUDITOR}, lambda f, a: f.views.save(a, name="x", filters={})),
     "views.remove": ({REVIEWER, AUDITOR}, lambda f, a: f.views.remove(a, name="none")),
-    "subjects.name": ({AGENT, REVIEWER, OFFICER}, lambda f, a: f.subjects.name(a, "customer:x", "X")),
+    "subjects.name": ({REVIEWER, OFFICER, ADMIN}, lambda f, a: f.subjects.name(a, "customer:x", "X")),
     "subjects.get_name": ({REVIEWER, AUDITOR}, lambda f, a: f.subjects.get_name(a, subject="customer:x")),
     "refusals.counts": ({REVIEWER, AUDITOR}, lambda f, a: f.refusals.counts(a)),
     "check_statement": ({WRITER}, lambda f, a: f.check_statement(a, text="x", classification="INTERNAL")),
@@ -205,7 +205,7 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "me.forget_everything": ({SUBJECT}, lambda f, a: f.me.forget_everything(a)),
     **{
         f"people.{name}": ({OFFICER}, lambda f, a, name=name: getattr(f.people, name)(a, user_id="cust_1"))
-        for name in ("get", "memories", "reads", "export")
+        for name in ("get", "memories", "reads")
     },
     "consent.terms": ({OFFICER, AUDITOR}, lambda f, a: f.consent.terms(a)),
     "erasure_requests.list": ({OFFICER, AUDITOR}, lambda f, a: f.erasure_requests.list(a)),
@@ -260,7 +260,7 @@ PERSONS_ALONE = {
     "erasure_requests.release",
     "erasure_requests.refuse",
     "search_texts",
-    *(f"people.{name}" for name in ("get", "memories", "reads", "export")),
+    *(f"people.{name}" for name in ("get", "memories", "reads")),
     "packs.register",
     "packs.activate",
     "packs.retire",

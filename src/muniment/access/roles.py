@@ -42,7 +42,7 @@ ALLOWED: dict[Right, frozenset[Role]] = {
     "me": frozenset({"subject"}),
     "me_by_code": frozenset({"agent"}),
     "codes": frozenset({"admin"}),
-    "name_subjects": frozenset({"agent", "reviewer", "privacy_officer"}),
+    "name_subjects": frozenset({"reviewer", "privacy_officer", "admin"}),
     "import": frozenset({"admin"}),
     "export_subject": frozenset({"privacy_officer"}),
     "export_answer": frozenset({"auditor"}),
