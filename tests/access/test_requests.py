@@ -33,6 +33,20 @@ NOT_WRITE_VERBS = {
     *("recalls.list", "recalls.get", "consent.reach", "captures.list", "captures.get", "refusals.list", "search_texts"),
     # What ends stays ended; a fact is looked for before it is erased, and one that is gone is a conflict.
     *("profiles", "preview_erasure", "sessions.end", "erase_fact"),
+    *(
+        "check_statement",
+        "consent.document",
+        "consent.terms",
+        "export",
+        "people.get",
+        "people.memories",
+        "people.reads",
+    ),
+    *("queue.document", "queue.groups", "queue.overview", "queue.plan_many", "queue.progress", "queue.search"),
+    *("queue.second_look", "refusals.counts", "subjects.get_name", "views.list", "notices.alerts", "notices.list"),
+    # A test message goes out at most once a minute; a document and an item have keys of their own.
+    *("notices.test", "consent.grant_many", "items.put", "items.delete", "items.get", "items.search"),
+    *("items.namespaces", "items.status"),
 }
 WRITE_VERBS = sorted(CALLS.keys() - NOT_WRITE_VERBS)
 

@@ -19,11 +19,14 @@ from muniment.sync_verbs import (
     Memories,
     Notices,
     Packs,
+    People,
     Queue,
     Recalls,
     Refusals,
     Sessions,
     StoredItems,
+    Subjects,
+    Views,
     Webhooks,
     Work,
 )
@@ -56,7 +59,7 @@ def test_every_public_call_is_in_the_table() -> None:
     groups = {"queue": Queue, "consent": Consents, "contradictions": Contradictions, "packs": Packs}
     groups |= {"webhooks": Webhooks, "work": Work, "keys": Keys, "memories": Memories, "recalls": Recalls}
     groups |= {"captures": Captures, "refusals": Refusals, "sessions": Sessions, "items": StoredItems}
-    groups |= {"notices": Notices}
+    groups |= {"notices": Notices, "people": People, "subjects": Subjects, "views": Views}
     found = {name for name, _ in inspect.getmembers(Fabric, callable) if name[0] != "_"}
     found |= {
         f"{group}.{name}"

@@ -275,7 +275,7 @@ def test_every_verb_asks_a_server_or_says_that_it_does_not() -> None:
     }
     assert {one for one in asking_none if one.split()[0] not in ("db", "eval", "key")} == {
         *("demo", "worker", "serve", "profiles", "pack schema", "pack validate"),
-        *("backup", "restore", "export key", "export tenant"),
+        *("backup", "restore", "export key", "export tenant", "mcp uninstall"),
     }
     for command in ("worker", "db status", "key list", "demo", "pack schema", "key new"):
         ran = run(*command.split(), "--server", NOWHERE, "--json")

@@ -12,7 +12,7 @@ from tests.interfaces.http import SUBJECT, RunningServer, Story, body_of
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 # Written by hand, and not taken from the declarations. These take the key themselves, and need no answer kept.
-OWN_KEYS = {"/captures", "/proposals", "/corrections"}
+OWN_KEYS = {"/captures", "/proposals", "/corrections", "/items"}
 # These work off what is due, in as many transactions as that takes.
 PASSES = {
     "/golden",
@@ -41,6 +41,13 @@ READS = {
     "/queue/{proposal_id}/preview",
     "/queue/{proposal_id}/attend",
     "/erasures/search",
+    "/queue/search",
+    "/queue/plan",
+    "/statements/check",
+    "/items/get",
+    "/items/search",
+    "/items/namespaces",
+    "/items/status",
 }
 
 GRANT: dict[str, Any] = {"subject": SUBJECT, **CONSENT}
@@ -51,6 +58,11 @@ REFUSED_HERE = {
     "/work/clock/reset",
     "/memories/{memory_id}/undo",
     "/erasure-requests/{request_id}/refuse",
+    # Nobody else decided a proposal of the story, and nothing is kept there as an item.
+    "/queue/{proposal_id}/second-look",
+    "/items/delete",
+    "/notices/{notice_id}",
+    "/notices/{notice_id}/test",
 }
 
 

@@ -229,7 +229,6 @@ CALLS: dict[str, Call] = {
             "get": {},
             "memories": {"limit": COUNTS, "after": [*NAMES, "pm_0"]},
             "reads": {"limit": COUNTS, "after": NAMES},
-            "export": {},
         }.items()
     },
     **GROUPS,

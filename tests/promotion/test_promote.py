@@ -61,7 +61,9 @@ def test_a_memory_carries_its_provenance_its_scope_and_what_its_capture_said(
     assert done.memory_id is not None
     memory = fabric.get(people.auditor, done.memory_id)
     assert (memory.vouched, memory.contradiction) == ("tool:crm.lookup", False)
-    assert memory.model_dump(exclude={"born_seq", "vouched", "contradiction", *SAID}) == {
+    assert memory.model_dump(
+        exclude={"born_seq", "vouched", "contradiction", "claimed_at", "claimed_author", *SAID}
+    ) == {
         "memory_id": done.memory_id,
         "candidate_id": item.candidate.candidate_id,
         "proposal_id": item.proposal_id,

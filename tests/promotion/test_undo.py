@@ -227,7 +227,7 @@ def test_the_database_restores_only_what_was_retracted_and_policy_undoes_nothing
         for action, by, kind in (
             ("undo", "auto", "system"),
             ("edit", "cust_1", "end_user"),
-            ("withdraw", "x", "end_user"),
+            ("override", "x", "end_user"),
         ):
             with pytest.raises(psycopg.errors.CheckViolation):
                 owner.execute(

@@ -88,7 +88,7 @@ def test_every_field_of_an_answer_is_required_in_the_document() -> None:
     for name in ("Submission", "Recall", "Page_Proposal_"):
         assert set(schemas[name]["required"]) == set(schemas[name]["properties"])
     # A request may leave out what has a default.
-    assert schemas["ProposeBody"]["required"] == ["classification", "write_class"]
+    assert schemas["ProposalBody"]["required"] == ["classification", "write_class"]
     assert "Problem" in schemas
 
 
