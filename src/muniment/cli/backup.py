@@ -31,7 +31,7 @@ def backup(
         bool, flag("--no-check", "Do not restore it into a temporary folder and verify every tenant.")
     ] = False,
 ) -> None:
-    """Write a backup of the embedded database and its archives, while it runs; then try it out.
+    """Write a backup of the embedded database, while it runs, and try it out.
 
     Keep the master key (master.key in the home) in another place: the backup is of no use without it.
     """
@@ -76,7 +76,7 @@ def restore(
     ] = None,
     by: Annotated[str | None, flag("--by NAME", "Who restores; by default the user of this machine.")] = None,
 ) -> None:
-    """Restore an embedded database into a new home, or with --tenant one tenant where there is none of that name.
+    """Restore an embedded database, or with --tenant one tenant.
 
     Nothing is kept unless everything verifies: the digests or the signature, the chain, and every row.
     """

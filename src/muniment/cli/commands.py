@@ -92,8 +92,8 @@ Run it
     work            worker          The backlog: what waits, what was parked, and the jobs.
     mcp             mcp             Assistants: speak MCP with one over stdin and stdout, configure, install.
     seal            audit           Seal the tenant's events in the audit chain.
-    backup          backup          Write a backup of the embedded database and its archives, while it runs; then try it out.
-    restore         backup          Restore an embedded database into a new home, or with --tenant one tenant where there is none of that name.
+    backup          backup          Write a backup of the embedded database, while it runs, and try it out.
+    restore         backup          Restore an embedded database, or with --tenant one tenant.
     db              db              The database: its address, its schema, its server.
     key             key             Master keys and API keys.
 """
