@@ -68,7 +68,8 @@ def type_name(name: str) -> str:
     """The name of a schema as a type; raises `ValueError` for that of an error."""
     if name not in _RENAMED and name in {one.__name__ for one in error_classes()}:
         raise ValueError(f"the type {name} has the name of an error: give it another in _RENAMED")
-    return _RENAMED.get(name, name)
+    # A model that is sent and answered in two forms has two schemas: `-Input` and `-Output`.
+    return _RENAMED.get(name, name.replace("-", ""))
 
 
 def _is_named(name: str) -> bool:

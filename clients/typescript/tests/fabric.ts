@@ -2,7 +2,7 @@
 
 import { basename } from "node:path";
 
-import { Client, type ClientOptions, isRefusal, type ProposeBody, type Run, type Submission } from "muniment";
+import { Client, type ClientOptions, isRefusal, type ProposalBody, type Run, type Submission } from "muniment";
 
 /** Who has a key. */
 export type Person =
@@ -55,7 +55,7 @@ export function fresh(word: string): string {
 }
 
 /** Propose a preference about the user; throws if a gate refuses it. */
-export async function proposed(fields: Partial<ProposeBody> = {}, of: string = tenant): Promise<Submission> {
+export async function proposed(fields: Partial<ProposalBody> = {}, of: string = tenant): Promise<Submission> {
   const found = await as("agent", {}, of).propose({
     write_class: "preference",
     entity: subject,
@@ -71,7 +71,7 @@ export async function proposed(fields: Partial<ProposeBody> = {}, of: string = t
 }
 
 /** Have a preference promoted; returns the id of the memory. */
-export async function promoted(fields: Partial<ProposeBody> = {}, of: string = tenant): Promise<string> {
+export async function promoted(fields: Partial<ProposalBody> = {}, of: string = tenant): Promise<string> {
   const { proposal_id } = await proposed(fields, of);
   const done = await as("reviewer", {}, of).queue.approve(proposal_id);
   if (done.memory_id === null) throw new Error(`it is ${done.status}`);

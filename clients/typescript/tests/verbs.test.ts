@@ -223,6 +223,99 @@ test("an end user sees what is held about them and acts on it", async () => {
   assert.ok((await me.export()).memories.length > 0);
 });
 
+test("items are put, found, and asked to be deleted by an agent", async () => {
+  const { items } = as("agent");
+  const [namespace, key] = [["prefs", fresh("space")], "food"];
+  const put = await items.put(run, namespace, key, { likes: "bread" });
+  assert.ok(put);
+  assert.ok((await items.status(run, namespace)).length >= 0);
+  const waiting = await as("reviewer").queue.list({ status: "pending" }).all();
+  for (const one of waiting.filter((item) => item.candidate.predicate === "item")) {
+    await as("reviewer").queue.approve(one.proposal_id);
+  }
+  assert.deepEqual((await items.get(run, namespace, key))?.value, { likes: "bread" });
+  assert.equal((await items.search(run, namespace)).items.length, 1);
+  assert.ok(await items.namespaces(run));
+  assert.ok(await items.delete(run, namespace, key));
+});
+
+test("reviewers work together on the queue", async () => {
+  const { queue } = as("reviewer");
+  const { proposal_id: id } = await proposed();
+  assert.ok(await queue.groups("class"));
+  assert.ok(Array.isArray(await queue.search("email")));
+  assert.ok(await queue.planMany({ proposal_ids: [id] }));
+  assert.ok(await queue.progress());
+  assert.ok(await queue.overview());
+  assert.equal((await queue.document(id)).proposal_id, id);
+  assert.equal((await queue.comment(id, { text: "Who said this?" })).proposal_id, id);
+  assert.equal((await queue.hold(id)).status, "held");
+  await queue.release(id);
+  await queue.approve(id);
+  const second = as("second_reviewer").queue;
+  assert.ok(await second.secondLook());
+  assert.ok(await second.lookAgain(id, { would: "approve" }));
+  assert.ok(Array.isArray(await as("reviewer").refusals.counts()));
+});
+
+test("views are saved, and subjects are named", async () => {
+  const { subjects, views } = as("reviewer");
+  assert.equal((await views.save({ name: "mine", filters: { write_class: "preference" } })).name, "mine");
+  assert.equal((await views.list()).length, 1);
+  assert.equal((await views.remove({ name: "mine" })).name, "mine");
+  assert.equal((await subjects.name(subject, "Ann")).name, "Ann");
+  assert.equal((await subjects.getName({ subject })).name, "Ann");
+  const checked = await as("author").checkStatement({ text: "It rains.", classification: "INTERNAL", subject });
+  assert.ok("refusal" in checked);
+});
+
+test("consents are recorded as documents, and their terms are shown", async () => {
+  const { consent: ledger } = as("officer");
+  const document = {
+    consent_id: fresh("cns"),
+    subject_ceid: "customer:documented",
+    tenant_id: tenant,
+    purpose: "support",
+    scope: { predicates_allowed: ["*"], data_classifications_allowed: ["PII"] },
+    basis: "opt_in",
+    captured_at: "2025-05-04T09:30:00Z",
+  };
+  const [recorded] = await ledger.grantMany([document]);
+  assert.equal(recorded?.consent_id, document.consent_id);
+  assert.equal((await ledger.document(document.consent_id)).subject_ceid, "customer:documented");
+  assert.ok(await ledger.terms());
+});
+
+test("what is held about a person is shown and exported to a privacy officer", async () => {
+  const officer = as("officer");
+  assert.ok(await officer.people.get({ subject }));
+  assert.ok(Array.isArray((await officer.people.memories({ subject })).items));
+  assert.ok(Array.isArray((await officer.people.reads({ subject })).items));
+  assert.ok((await officer.export({ subject })).subject);
+});
+
+test("items of another system are tried out, imported and approved", async () => {
+  const { imports } = as("admin");
+  const items = [{ id: fresh("mem"), text: "The customer collects lamps.", user_id: user }];
+  assert.ok(await imports.preview("mem0", items));
+  const receipt = await imports.run("mem0", items);
+  await as("admin").consolidate();
+  assert.ok((await imports.get(receipt.import_id)).captures > 0);
+  assert.ok(Array.isArray(await imports.outcomes(["cap_none"])));
+  assert.ok(await as("reviewer").imports.approve(receipt.import_id));
+});
+
+test("people say how they want to be told", async () => {
+  const { notices } = as("reviewer");
+  const made = await notices.set({ channel: "browser" });
+  assert.equal((await notices.list()).items.length, 1);
+  await assert.rejects(notices.test(made.notice_id));
+  assert.ok(await notices.alerts({ after: 0 }));
+  assert.ok(await as("admin").notices.deliver());
+  await notices.remove(made.notice_id);
+  assert.deepEqual((await notices.list()).items, []);
+});
+
 test("what an end user asks to have erased is released or refused by a privacy officer", async () => {
   const { me } = as("subject");
   const officer = as("officer");
@@ -309,6 +402,11 @@ test("a fact and a person are erased", async () => {
 });
 
 test("every operation of the document was called", () => {
-  // A clock that is not ahead cannot be set back, and a class that is not suspended cannot be resumed.
-  assert.deepEqual(recorder.missed(), ["POST /v1/work/clock/reset", "POST /v1/work/breakers/{write_class}/resume"]);
+  // A clock that is not ahead cannot be set back, a class that is not suspended cannot be resumed, and a browser is sent
+  // no test message.
+  assert.deepEqual(recorder.missed(), [
+    "POST /v1/work/clock/reset",
+    "POST /v1/work/breakers/{write_class}/resume",
+    "POST /v1/notices/{notice_id}/test",
+  ]);
 });

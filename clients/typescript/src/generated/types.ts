@@ -165,9 +165,9 @@ export interface ContradictedMemory extends Schema<"ContradictedMemory"> {}
 export interface Contradiction extends Schema<"Contradiction"> {}
 
 /** What the checks found when it entered the queue: live memories that it repeats or contradicts. */
-export interface ContradictionCheck-Input extends Schema<"ContradictionCheck-Input"> {}
+export interface ContradictionCheckInput extends Schema<"ContradictionCheck-Input"> {}
 
-export interface ContradictionCheck-Output extends Schema<"ContradictionCheck-Output"> {}
+export interface ContradictionCheckOutput extends Schema<"ContradictionCheck-Output"> {}
 
 /** A contradiction with the content of both sides: the existing memory, and what contradicts it. */
 export interface ContradictionDetails extends Schema<"ContradictionDetails"> {}
