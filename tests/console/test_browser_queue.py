@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from muniment.testing import People
 from tests.console.chromium import Window
 from tests.console.conftest import OpenWindow
+from tests.faults.servers import eventually
 from tests.interfaces.http import RunningServer
 from tests.stories import KEY, promoted, proposed, run_worker
 
@@ -82,6 +83,7 @@ def test_what_a_role_may_not_do_is_not_shown(open_window: OpenWindow, site: Runn
             "Audit",
             "Metrics",
             "Packs",
+            "Notices",
         ]
     )
     expect(page.get_by_role("heading", name="Decide")).to_have_count(0)
@@ -279,9 +281,9 @@ def test_leaving_the_page_sends_what_was_decided(open_window: OpenWindow, site: 
     window.toast("Approving one proposal")
     page.get_by_role("navigation", name="Console").get_by_role("link", name="Memory").click()
     page.get_by_role("heading", name="Memory").wait_for()
+    eventually(lambda: status(site, people, first) == "promoted")
     window.go("queue")
     expect(rows(page)).to_have_count(1)
-    assert status(site, people, first) == "promoted"
 
 
 def test_everything_is_done_by_keyboard_from_signing_in_on(
