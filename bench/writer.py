@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bench.furnish import WORDS
@@ -34,8 +34,10 @@ class Writer:
 
     def _count(self) -> None:
         assert self._running.stdout is not None
-        for _ in self._running.stdout:
-            self.promoted += 1
+        # The pipe is closed while it is read when the writer is stopped.
+        with suppress(ValueError):
+            for _ in self._running.stdout:
+                self.promoted += 1
 
     def settle(self, meter: Meter, seconds: float) -> None:
         """Wait for its first memory, then measure what it costs while nobody else does anything."""
