@@ -186,3 +186,48 @@ def test_a_long_text_takes_time_by_its_length_alone() -> None:
     for piece in ("My sister has ", "has a a a a a ", "is is is gay ", "'s's's", ", who ", "Tom and "):
         short, long = seconds(piece * 200), seconds(piece * 2000)
         assert long < 40 * max(short, 0.004), json.dumps(piece)
+
+
+@pytest.mark.rule("CAN-13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Has diabetes",
+        "Allergic to penicillin",
+        "Is diabetic.",
+        "Diagnosed with cancer in 2020",
+        "Takes insulin for diabetes",
+        "Likes tea. Has epilepsy.",
+        "- Is Muslim",
+        "HIV positive",
+        "Hat Diabetes",
+        "Ist schwanger",
+    ],
+)
+def test_a_note_that_leaves_out_whom_it_is_about_is_about_the_user(text: str) -> None:
+    found = find_special(text)
+    assert found and {mention.kind for one in found for mention in one.persons} == {"user"}
+
+
+@pytest.mark.rule("CAN-13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Has two cats",
+        "Is on vacation",
+        "Lives in Berlin",
+        "Was born in May",
+        "Is the diabetes brochure ready?",
+        "Needs an invoice",
+    ],
+)
+def test_an_ordinary_note_is_no_special_category(text: str) -> None:
+    assert find_special(text) == ()
+
+
+@pytest.mark.rule("CAN-16")
+def test_a_note_about_somebody_else_stays_theirs() -> None:
+    (found,) = find_special("Has a brother with HIV")
+    assert found.persons[0].kind == "own_relative"
+    about = {mention.words for one in find_special("Diagnosed with cancer; Tom has HIV") for mention in one.persons}
+    assert about == {"User", "Tom"}

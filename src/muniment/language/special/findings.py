@@ -228,10 +228,51 @@ def find_special(text: str) -> tuple[SpecialFinding, ...]:
     bare = plain if plain.isascii() else _without_marks(plain)
     if bare != plain:
         findings |= set(_LANGUAGES[0].find(bare))
+    if notes := tuple(_in_notes(plain)):
+        # The first word of a note is no name, although it has a capital.
+        heads = {plain[found.start :].split(" ", 1)[0] for found in notes}
+        named = {found for found in findings if any(one.kind == "name" and one.words in heads for one in found.persons)}
+        findings = (findings - named) | set(notes)
     if len(plain) != len(text) or len(bare) != len(plain):
         # Something invisible is left out, so that places are not those of the text.
         findings = {found._replace(start=0, end=len(text)) for found in findings}
     return tuple(sorted(findings))
+
+
+# Notes about somebody leave out whom they are about: "Has diabetes", "Allergic to penicillin", "Ist schwanger".
+_NOTE = re.compile(r"[^.;!?\n]+[.;!?]?")
+_NOTE_BEGINNINGS = tuple(
+    (re.compile(rf"(?:{words})\b", re.IGNORECASE), about)
+    for words, about in (
+        (
+            "has|had|is|was|takes|took|suffers|suffered|lives|uses|needs|receives|undergoes|underwent|identifies|believes"
+            "|votes|voted|practi[cs]es|attends|observes|got|belongs|served|was|goes",
+            "User ",
+        ),
+        (
+            "allergic|diagnosed|diabetic|pregnant|autistic|disabled|treated|suffering|living|recovering|undergoing|sober"
+            "|infected|convicted|arrested|gay|lesbian|bisexual|transgender|homosexual|catholic|muslim|jewish|hiv",
+            "User is ",
+        ),
+        ("hat|hatte|ist|war|nimmt|leidet|litt|lebt|braucht|wählt|glaubt", "Der Nutzer "),
+        ("allergisch|schwanger|diagnostiziert|erkrankt|vorbestraft|schwul|lesbisch", "Der Nutzer ist "),
+    )
+)
+
+
+def _in_notes(text: str) -> Iterator[SpecialFinding]:
+    """Yield what notes say of the person whom they do not name: the one whom the record is about."""
+    for match in _NOTE.finditer(text):
+        note = match.group().lstrip(" -*\u2022\t")
+        begin = match.end() - len(note)
+        if note.endswith("?"):
+            continue
+        for beginning, about in _NOTE_BEGINNINGS:
+            if beginning.match(note):
+                whole = about + note[0].lower() + note[1:]
+                for found in (one for language in _LANGUAGES for one in language.find(whole)):
+                    start, end = (max(begin, begin + place - len(about)) for place in (found.start, found.end))
+                    yield found._replace(start=start, end=end)
 
 
 def _joined(spelled: re.Match[str]) -> str:
