@@ -1,4 +1,4 @@
-# Everything starts here: make run, make test, make test-browser, make test-faults, make test-adapters, make test-typescript, make check, make release, make soak, make bench.
+# Everything starts here: make run, make test, make test-long, make test-browser, make test-faults, make test-adapters, make test-typescript, make check, make release, make soak, make bench, make bench-scale.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -12,23 +12,37 @@ ADAPTED  := langgraph,openai-agents,pydantic-ai,google-adk,agent-framework,llama
 INSTALL  := -m pip install --disable-pip-version-check --no-input --quiet
 # What builds the packages and lints deploy/, in addition.
 TOOLS  := $(VENV)/.tools
-PIP    := $(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt
+# Two at a time; a test that hangs fails after ten minutes, with where it was, instead of holding up the run.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal -p pytest_timeout --timeout 600
+# What starts whole programs and waits for them: servers, workers, the command line, MCP, the docs' examples.
+PROGRAMS := tests/deploy tests/typescript $(addprefix tests/interfaces/test_,log_forms.py cli_server.py cli_serve.py cli_eval_memory.py \
+	cli_endings.py mcp_stdio.py mcp_lean.py extras.py demo.py demo_tenant.py) tests/worker/test_stopping.py \
+	$(addprefix tests/docs/test_,tutorial.py interfaces.py site.py readme.py) tests/assistants/test_hook.py
+# What `make test-long` runs; of the random histories, those with whole purges are run by `make test-faults`.
+LONG     := tests/scenarios tests/benchmarks tests/security/test_row_audit.py tests/transfer/test_home_backup.py tests/database/test_backup.py \
+	$(PROGRAMS)
+ERASURES := tests/scenarios/test_erasure_stories.py
+PIP    := $(BIN)/python $(INSTALL) -c constraints.txt
 
-.PHONY: run test test-browser test-faults test-adapters test-typescript adapters-tested test-package lint-deploy release soak check format docs generate reference rule screenshots operator bench clean
+.PHONY: run test test-long test-browser test-faults test-adapters test-typescript adapters-tested test-package lint-deploy release soak check format docs generate reference rule screenshots operator bench bench-scale clean
 
 run: $(READY)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
 
-test: $(STAMP)           ## the suite without the two slow kinds below; compiled first, which many of its processes could not do for themselves
+test: $(STAMP)           ## the suite without the slow kinds below; compiled first, which many of its processes could not do for themselves
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/faults --ignore=tests/adapters --ignore=tests/package --ignore=tests/scenarios/test_erasure_stories.py --ignore-glob='*/test_browser_*'
+	@$(PYTEST) $(LONG:%=--ignore=%) --ignore=tests/faults --ignore=tests/adapters --ignore=tests/package --ignore-glob='*/test_browser_*'
+
+test-long: $(STAMP)      ## random histories, rows tampered with one by one, the benchmarks at a tiny size, backups, whole programs: servers, workers, MCP, the docs' examples
+	@$(BIN)/python -m compileall -q src
+	@$(PYTEST) $(filter-out $(ERASURES),$(wildcard tests/scenarios/test_*.py)) $(filter-out tests/scenarios,$(LONG))
 
 test-browser: $(STAMP)   ## the console in a browser; takes Chromium
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/console/test_browser_*.py
+	@$(PYTEST) tests/console/test_browser_*.py
 
 test-faults: $(STAMP)    ## processes killed, servers stopped, disks full, races, load; whole purges of random histories
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/faults tests/scenarios/test_erasure_stories.py
+	@$(PYTEST) tests/faults $(ERASURES)
 
 test-adapters: $(STAMP)  ## the adapters with the real frameworks, and their types; the first time takes two minutes for the packages
 	@if $(MAKE) --no-print-directory -j 2 $(ADAPTERS)/.installed $(CREWAI)/.installed; then $(MAKE) --no-print-directory adapters-tested; \
@@ -80,7 +94,6 @@ generate: $(STAMP)       ## the Python APIs and the TypeScript client, from the 
 reference: $(STAMP)      ## the pages of the reference that are drawn from the code
 	@$(BIN)/python docs/site/reference.py
 	@$(BIN)/python docs/site/rules.py
-	@$(BIN)/python docs/site/components.py
 
 rule: $(STAMP)           ## one rule of the specification, its code and its tests: make rule ID=REV-4; RUN=1 runs the tests
 	@$(BIN)/python docs/site/rules.py $(or $(ID),$(error give a rule, such as: make rule ID=REV-4)) $(if $(RUN),--run)
@@ -94,8 +107,12 @@ operator: $(STAMP)       ## somebody decides 300 mixed proposals by keyboard in 
 bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench
 
+bench-scale: $(STAMP)    ## millions of memories in thousands of tenants, resumable: MEMORIES=1000000 TENANTS=10000 FOLDER=... REPORT=file KEEP_FREE=bytes
+	@$(BIN)/python -m bench.scale $(if $(MEMORIES),--memories $(MEMORIES)) $(if $(TENANTS),--tenants $(TENANTS)) \
+		$(if $(FOLDER),--folder $(FOLDER)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP_FREE),--keep-free $(KEEP_FREE)) $(SCALE)
+
 clean:
-	rm -rf $(VENV) $(ADAPTERS) $(CREWAI) .muniment .muniment-demo build dist clients/typescript/node_modules clients/typescript/dist clients/typescript/build
+	rm -rf $(VENV) $(ADAPTERS) $(CREWAI) .muniment .muniment-demo .muniment-scale build dist clients/typescript/node_modules clients/typescript/dist clients/typescript/build
 
 $(BIN)/python:
 	@echo "creating $(VENV) ..."
@@ -108,7 +125,7 @@ $(READY): pyproject.toml models/pyproject.toml constraints.txt | $(BIN)/python
 
 $(STAMP): pyproject.toml models/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing with the development tools (once; about a minute) ..."
-	@$(PIP) --quiet -e ./models -e '.[dev]'
+	@$(PIP) -e ./models -e '.[dev]'
 	@touch $@ $(READY)
 
 $(ADAPTERS)/.installed: pyproject.toml tests/adapters/constraints.txt
@@ -125,5 +142,5 @@ $(CREWAI)/.installed: pyproject.toml tests/adapters/constraints-crewai.txt
 
 $(TOOLS): $(STAMP)
 	@echo "installing the tools that build and lint (once) ..."
-	@$(PIP) --quiet -e '.[dev,release]'
+	@$(PIP) -e '.[dev,release]'
 	@touch $@

@@ -22,27 +22,14 @@ async def run(_server: TestServer, quick: bool) -> list[Figure]:
     python = [sys.executable, "-c"]
     cases = (
         ("muniment --help", [MUNIMENT, "--help"], BAR_SECONDS),
-        ("a command for a server", [*python, f"from bench.cli_start import load; load({NOWHERE!r})"], BAR_SECONDS),
+        (
+            "a command for a server",
+            [*python, f"from bench.cli_first_request import load; load({NOWHERE!r})"],
+            BAR_SECONDS,
+        ),
         ("import muniment", [*python, "import muniment"], BAR_IMPORT_SECONDS),
     )
     return [await asyncio.to_thread(_measure, *one, 2 if quick else 11) for one in cases]
-
-
-def load(url: str) -> None:
-    """Do what a command does before its first request."""
-    from muniment import cli
-
-    os.environ |= {"MUNIMENT_SERVER": url, "MUNIMENT_KEY": "mun_none"}
-    import muniment.client
-
-    class Stop(Exception):
-        pass
-
-    def stop(*_: object) -> None:
-        raise Stop
-
-    setattr(muniment.client.Client, "whoami", stop)  # noqa: B010  the first request of every command
-    assert cli.main(["recall", "--json"]) == cli.INTERNAL
 
 
 def _measure(what: str, command: list[str], bar: float, starts: int) -> Figure:

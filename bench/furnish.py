@@ -43,7 +43,7 @@ _MEMORIES = (
     "tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at, born_txid, expires_at, class,"
     " entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id,"
     " session_id, workflow_id, intent_id, pack, ontology_version, kind, source, author, editors, approver, approver_kind,"
-    " captured_at, observed_at"
+    " captured_at, observed_at, proposal_action"
 )
 _SCOPE = (
     "tenant_id, user_id, memory_id, born_seq, promoted_at, expires_at, priority, confidence, tier, class, classification,"
@@ -171,7 +171,7 @@ def _fill(
         ids = tuple(f"{p}_{n:012x}{number:04x}" for p in ("mc", "mwp", "rv", "cap"))
         memories.append((tenant_id, memory_id, *ids, n + 1, at, "1", expires, "preference", entity, predicate, "INTERNAL", False,
                          "semantic", "semantic", priority, confidence, 0.6, holder, None, user, "", "", intent, pack, "1",
-                         "statement", "agent", "bot", [], "boris", "operator", at, at))  # fmt: skip
+                         "statement", "agent", "bot", [], "boris", "operator", at, at, "promote"))  # fmt: skip
         bodies.append((tenant_id, memory_id, sealed))
         scopes.append((tenant_id, user, memory_id, n + 1, at, expires, priority, confidence, "semantic", "preference",
                        "INTERNAL", "", "", intent, entity, predicate))  # fmt: skip

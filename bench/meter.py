@@ -52,16 +52,16 @@ class Meter:
     """Measures this process together with the trees of processes under the given ids."""
 
     def __init__(self, *roots: int) -> None:
-        self._roots = roots
+        self.roots = roots
 
     @contextmanager
     def block(self) -> Generator[Spent]:
         """Fill in what the block took; reading the others' times is not counted."""
-        spent, others = Spent(), _trees_seconds(self._roots)
+        spent, others = Spent(), _trees_seconds(self.roots)
         own, start = time.process_time(), time.perf_counter()
         yield spent
         spent.wall = time.perf_counter() - start
-        spent.cpu = time.process_time() - own + _trees_seconds(self._roots) - others
+        spent.cpu = time.process_time() - own + _trees_seconds(self.roots) - others
 
 
 def _trees_seconds(roots: Sequence[int]) -> float:

@@ -20,8 +20,8 @@ from muniment.testing.database import MASTER_KEYS
 from muniment.transfer.sources import mem0
 
 ITEMS = 5_000
-# Of the tenant that is moved: a few, and four times as many, for what memory depends on.
-FEW, MANY = 5_000, 20_000
+# Of the tenant that is moved: a few, and ten times as many, for what memory depends on.
+FEW, MANY = 10_000, 100_000
 SECONDS, MEGABYTES = 60.0, 300.0
 USERS = 200
 PACK = """

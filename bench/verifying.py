@@ -37,10 +37,10 @@ INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_ki
 SELECT :tenant, 'rv_' || id, 'mwp_' || id, 2, 'approve', 'boris', 'operator', :at, :pack, 'semantic', 0.6, '@user_' || n % 100, '1' FROM numbers;
 INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at, born_txid, expires_at,
   class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, user_id, session_id,
-  workflow_id, intent_id, pack, ontology_version, kind, origin, source, author, editors, approver, approver_kind, captured_at, observed_at)
+  workflow_id, intent_id, pack, ontology_version, kind, origin, source, author, editors, approver, approver_kind, captured_at, observed_at, proposal_action)
 SELECT :tenant, 'pm_' || id, 'mc_' || id, 'mwp_' || id, 'rv_' || id, 'cap_' || id, 2, :at, '1', 'infinity', 'preference', 'customer:c' || n,
   'prefers_channel', 'INTERNAL', false, 'semantic', 'semantic', 0.6, 0.8, 0.6, '@user_' || n % 100, 'user_' || n % 100, '', '', '', :pack,
-  '1', 'message', 'end_user', 'agent', 'refund_bot', '{}', 'boris', 'operator', :at, :at FROM numbers;
+  '1', 'message', 'end_user', 'agent', 'refund_bot', '{}', 'boris', 'operator', :at, :at, 'promote' FROM numbers;
 INSERT INTO memory_bodies SELECT :tenant, 'pm_' || id, decode(repeat('5a', 150), 'hex') FROM numbers;
 INSERT INTO memory_scope (tenant_id, user_id, memory_id, born_seq, promoted_at, expires_at, priority, confidence, tier, class, classification,
   session_id, workflow_id, intent_id, entity, predicate)

@@ -3,9 +3,10 @@
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,6 +19,8 @@ from muniment import Fabric, load_pack
 from muniment.language.readers import Readers
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.cluster.listing import many_shards
+from tests.cluster.server import NODES, ClusterServer
 from tests.connections import Connections
 from tests.pack_activation import put_in_force
 from tests.soak import SOAKING, examples
@@ -34,6 +37,7 @@ Connect = Callable[..., "psycopg.Connection[tuple[object, ...]]"]
 
 MEMORY = Path("/dev/shm")
 ROOM = 5 * 1024**3
+ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 _of_this_run = pytest.StashKey[Path]()
 
 
@@ -44,6 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
     names its readers: what the tests expect does not change with the weights.
     """
     os.environ["MUNIMENT_READERS"] = "off"
+    # A shell has what it runs in the background ignore some signals, and so would every process that a test starts.
+    for ignored in (one for one in ENDING if signal.getsignal(one) is signal.SIG_IGN):
+        signal.signal(ignored, signal.default_int_handler if ignored is signal.SIGINT else signal.SIG_DFL)
     if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ROOM:
         return
     folder = config.stash[_of_this_run] = Path(tempfile.mkdtemp(prefix="mun-", dir=MEMORY))
@@ -70,13 +77,20 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[TestServer]:
+    if NODES:
+        with ClusterServer() as cluster:
+            yield cluster
+        return
     with tempfile.TemporaryDirectory(prefix="mt") as folder, TestServer(Path(folder) / "home") as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def database(server: TestServer) -> str:
-    return server.clone()
+def database(server: TestServer) -> Iterator[str]:
+    name = server.clone()
+    yield name
+    if NODES:
+        server.drop(name)
 
 
 @pytest.fixture
@@ -128,9 +142,13 @@ def as_role(server: TestServer, database: str, tenant: str) -> Iterator[Connect]
 
     def connect(task: str, in_tenant: str | None = tenant) -> "psycopg.Connection[tuple[object, ...]]":
         if (connection := opened.get((task, in_tenant))) is None:
-            connection = opened[task, in_tenant] = server.connect(database, f"muniment_{task}")
-            if in_tenant is not None:
-                connection.execute("SELECT set_config('muniment.tenant', %s, false)", [in_tenant])
+            if in_tenant is not None and isinstance(server, ClusterServer):
+                connection = server.connect_with(database, f"muniment_{task}", {"muniment.tenant": in_tenant})
+            else:
+                connection = server.connect(database, f"muniment_{task}")
+                if in_tenant is not None:
+                    connection.execute("SELECT set_config('muniment.tenant', %s, false)", [in_tenant])
+            opened[task, in_tenant] = connection
         return connection
 
     yield connect
@@ -185,6 +203,15 @@ def rows(server: TestServer, database: str, tenant: str) -> Any:
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MUNIMENT_") and name != "MUNIMENT_READERS"]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def to_many_shards() -> Iterator[list[str]]:
+    """The statements that went to several shards of a cluster and list no tenants; there must be none (SCL-1)."""
+    found: list[str] = []
+    with many_shards(found) if NODES else nullcontext():
+        yield found
+    assert found == []
 
 
 @pytest.fixture(autouse=True)

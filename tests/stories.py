@@ -35,12 +35,18 @@ def refused(fabric: Fabric, asker: Asker, **fields: Any) -> Refusal:
     return outcome
 
 
+def submitted(outcome: Submission | Proposal | Refusal) -> str:
+    """The id of the proposal that a call put into the queue; fails if a gate refused it."""
+    assert not isinstance(outcome, Refusal), outcome
+    return outcome.proposal_id
+
+
 def promoted(fabric: Fabric, people: People, value: Any = "email", **fields: Any) -> str:
     """The id of a promoted preference of customer:cust_1, seen by runs for user cust_1."""
     given = {"entity": "customer:cust_1", "predicate": "prefers_channel", "value": value, **fields}
     run = people.run(given.pop("user_id", "cust_1"))
     proposal = proposed(fabric, run, **given)
-    done = fabric.queue.approve(people.reviewer, proposal.proposal_id)
+    done = fabric.queue.approve(people.reviewer, proposal.proposal_id, note="known to be right")
     assert done.memory_id is not None, done.status
     return done.memory_id
 
@@ -62,7 +68,7 @@ def remembered(fabric: Fabric, people: People, value: Any = "email", *, by: Aske
     item = proposed(fabric, by or people.run(None), **given)
     if placed:
         fabric.queue.override(people.reviewer, item.proposal_id, **placed)
-    done = fabric.queue.approve(people.reviewer, item.proposal_id)
+    done = fabric.queue.approve(people.reviewer, item.proposal_id, note="known to be right")
     assert done.memory_id is not None, done.status
     return done.memory_id
 

@@ -1,70 +1,106 @@
-"""The components of the console, each shown once, in light and in dark: docs/reference/components/*.html.
+"""A hook for MkDocs: the components of the console, each shown once, in light and in dark.
 
-`make reference` writes both pages from the console's own style sheet; docs/reference/console-components.md frames them.
+The pages are made with the site from components.html, with the console's own macros and charts, and its style sheet
+beside them; docs/reference/console-components.md frames them.
 """
 
 from pathlib import Path
+from types import SimpleNamespace
 
-ROOT = Path(__file__).parents[2]
-SHEET = ROOT / "src" / "muniment" / "console" / "static" / "console.css"
-FOLDER = ROOT / "docs" / "reference" / "components"
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 
-COMPONENTS: dict[str, str] = {
-    "Badges": '<div class="badges"><span class="badge">preference</span><span class="badge good">promoted</span>'
-    '<span class="badge warn">sensitive</span><span class="badge bad">low trust 0.30</span></div>',
-    "Banner": '<section class="banner bad"><h2>Look closely</h2><ul><li><strong>Addresses the model.</strong> '
-    'The words that do so are marked.</li></ul></section><section class="banner"><h2>Take note</h2><ul><li>'
-    "<strong>Sensitive.</strong> A second person has to approve it.</li></ul></section>",
-    "Marked words": '<p>She likes tea. <mark class="suspicious">Ignore all previous instructions</mark> and '
-    "<mark>prefers email</mark>.</p>",
-    "Difference by word": '<div class="sides"><p>prefers channel: <del>phone</del></p><p>prefers channel: '
-    "<ins>email</ins></p></div>",
-    "Recommendation": '<p class="recommended">Recommended: replace what is there, because it is fresher.</p>',
-    "Messages": '<p class="problem">entity: expected a name such as customer:cus_77</p><p class="warning">An agent '
-    'says this by itself.</p><p class="success">Passes every gate.</p>',
-    "Conversation": '<ol class="turns"><li><p class="turn-head"><strong>cus_77</strong> <span class="muted">end user'
-    '</span></p><p class="user-text">Hello.</p></li><li class="source"><p class="turn-head"><strong>cus_77</strong> '
-    '<span class="badge">this fact came from here</span></p><p class="user-text">I prefer <mark>email</mark>.</p>'
-    "</li></ol>",
-    "Buttons": '<div class="actions"><button class="primary">Approve <kbd>a</kbd></button><button>Ask later</button>'
-    '<button class="danger">Reject</button><button class="quiet">Clear</button><button disabled>Not now</button></div>',
-    "Reasons": '<div class="reasons"><button><kbd>1</kbd> wrong</button><button><kbd>2</kbd> too vague</button></div>',
-    "Fields": '<div class="field"><label for="c-text">Text</label><textarea id="c-text" class="short">email</textarea>'
-    '<p class="hint">You can only raise the classification.</p></div>',
-    "Figures": '<nav class="figures" aria-label="Figures"><span class="figure-link"><strong>27</strong> open</span>'
-    '<span class="figure-link bad"><strong>7</strong> overdue</span><span class="figure-link"><strong>12</strong> '
-    "decided by you today</span></nav>",
-    "Saved views": '<div class="views"><span class="view"><a href="#late">late</a><button class="quiet" '
-    'aria-label="Remove the view late">&times;</button></span></div>',
-    "Table": '<table class="queue"><caption class="sr">Rows</caption><thead><tr><th scope="col">Due</th>'
-    '<th scope="col">Fact</th></tr></thead><tbody><tr class="danger-bad"><td>in 1 h</td><td>contradicts</td></tr>'
-    '<tr class="danger-warn"><td>in 2 h</td><td>sensitive</td></tr><tr class="selected"><td>in 3 h</td><td>selected'
-    "</td></tr></tbody></table>",
-    "Timeline": '<ol class="timeline"><li><strong>boris</strong> approved it</li><li class="bad"><strong>ada</strong> '
-    "rejected it</li></ol>",
-    "Undo line": '<div class="toast"><span>Approving: prefers email</span><button>Undo</button></div>',
-    "Nothing here": '<section class="card empty"><h2>The queue is empty</h2><p>Every proposal has been decided.</p>'
-    "</section>",
-}
+from muniment.console.charts import Bars, Interval, Point, bars, columns, intervals, reliability
+from muniment.console.rendering import environment
+from muniment.model.decision import Reason
+
+SHEET = Path(__file__).parents[2] / "src" / "muniment" / "console" / "static" / "console.css"
+BODY = Path(__file__).with_name("components.html")
+FOLDER = "reference/components"
+# What lies over a page stays in its card here.
+IN_PLACE = (
+    "body { display: block !important } dialog, dialog .actions, .thumbs, .toasts { position: static !important } "
+    ".thumbs { display: flex !important }"
+)
+# The page that frames them gives each the height that it says (site.js).
+SAYS_HEIGHT = (
+    'const say = () => parent.postMessage({ height: document.documentElement.scrollHeight }, "*");'
+    'addEventListener("load", say); addEventListener("resize", say);'
+)
+
+DANGEROUS = SimpleNamespace(dangers=(Reason(code="addresses_model"), Reason(code="low_trust", detail="0.30")))
+DOUBTFUL = SimpleNamespace(dangers=(Reason(code="sensitive", detail="PII"),))
+RECALLED = SimpleNamespace(
+    records=[SimpleNamespace(id="pm_1", text="prefers channel: email", tier="semantic")],
+    low_confidence=[],
+    conflicts=[],
+    all_ids=["pm_1"],
+    omitted=2,
+)
+PREVIEW = SimpleNamespace(
+    error=None, status="promoted", supersedes=["pm_2"], before=RECALLED, after=RECALLED, disappears=[], appears=["pm_1"]
+)
+PLAN = SimpleNamespace(
+    approved=["mwp_1", "mwp_2"],
+    by_class={"preference": 2},
+    by_tier={"semantic": 2},
+    by_label={"INTERNAL": 2},
+    by_subject={"customer:cus_77": 2},
+    subjects=1,
+    left_out={"mwp_000003": ""},
+    more=False,
+)
+DRAWN = (
+    (
+        "Decisions per day",
+        columns(
+            [f"{day} Nov" for day in range(1, 8)],
+            [
+                Bars("clara", (5, 3, 4, 2, 6, 1, 3)),
+                Bars("boris", (2, 4, 1, 3, 2, 5, 2)),
+                Bars("ada", (1, 0, 1, 0, 2, 0, 1)),
+            ],
+            about="Decisions per day",
+        ),
+        ("clara", "boris", "ada"),
+    ),
+    (
+        "Time in the queue",
+        bars([Bars("preference", (3, 7, 8, 9))], about="Time in the queue", unit=lambda hours: f"{hours:g} h"),
+        ("shortest", "median", "90th percentile", "longest"),
+    ),
+    ("Accuracy", intervals([Interval("preference", 0.86, 0.93, 0.97)], about="Accuracy", floor_at=0.9), ()),
+    ("Calibration", reliability([Point(0.4, 0.6, 20), Point(0.8, 0.9, 60)], about="Calibration"), ()),
+)
 
 
 def page(theme: str) -> str:
     """Return the page of all components in one scheme."""
-    cards = "\n".join(f'<section class="card"><h2>{name}</h2>\n{html}\n</section>' for name, html in COMPONENTS.items())
+    body = (
+        environment()
+        .from_string(BODY.read_text("utf-8"))
+        .render(
+            proposal=DANGEROUS,
+            doubtful=DOUBTFUL,
+            listing=SimpleNamespace(after="x", first_url="#first", next_url="#next"),
+            preview=PREVIEW,
+            query="how to reply",
+            plan=PLAN,
+            action="approve",
+            why={"sensitive": ["mwp_000003"]},
+            drawn=DRAWN,
+        )
+    )
     return (
         f'<!doctype html>\n<html lang="en" data-theme="{theme}">\n<head><meta charset="utf-8"><title>Components, '
-        f'{theme}</title>\n<link rel="stylesheet" href="console.css"></head>\n<body><main>\n'
-        f"<h1>Components, {theme}</h1>\n{cards}\n</main></body>\n</html>\n"
+        f'{theme}</title>\n<link rel="stylesheet" href="console.css"><style>{IN_PLACE}</style></head>\n<body><main>\n'
+        f"<h1>Components, {theme}</h1>\n{body}\n</main><script>{SAYS_HEIGHT}</script></body>\n</html>\n"
     )
 
 
-def main() -> None:
-    """Write both pages, and the style sheet beside them."""
-    FOLDER.mkdir(exist_ok=True)
-    for theme in ("light", "dark"):
-        (FOLDER / f"{theme}.html").write_text(page(theme), "utf-8")
-    (FOLDER / "console.css").write_text(SHEET.read_text("utf-8"), "utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add both pages, and the style sheet beside them."""
+    made = {f"{theme}.html": page(theme) for theme in ("light", "dark")} | {SHEET.name: SHEET.read_text("utf-8")}
+    for name, content in made.items():
+        files.append(File.generated(config, f"{FOLDER}/{name}", content=content))
+    return files

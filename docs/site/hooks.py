@@ -16,7 +16,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 PROJECT = "project"
 # These become pages of the site; the files of COPIES are copied as they are.
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/RESULTS.md")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/RESULTS.md", "bench/SCALE.md")
 COPIES = ("examples", "clients/typescript/examples", "deploy", "bench/beside.svg", "bench/pack.yaml", "LICENSE")
 _LINK = re.compile(r"(!?\[[^\]]*\])\((?!https?:|mailto:|#)([^)#\s]+)(#[^)]*)?\)")
 

@@ -198,8 +198,8 @@ def render_page() -> str:
     planned = sum(rule.planned is True for rule in rules.values())
     parts = [
         "# Rules\n\nEvery rule of the specification, with the code that holds it and the tests that prove it. "
-        f"{len(rules) - planned} of {len(rules)} rules are implemented; the others are marked as planned, as are "
-        "missing parts. "
+        f"{len(rules) - planned} of {len(rules)} rules are implemented"
+        f"{'; the others are marked as planned, as are missing parts' if planned else ''}. "
         "Open the line under a rule to see its tests. `make rule ID=REV-4` prints one of them and lists its "
         "tests, `make rule ID=REV-4 RUN=1` runs them. "
         "This page is made by `make reference`, from [rules.yaml](rules.yaml), the rule ids in the code and the "

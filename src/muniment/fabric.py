@@ -34,7 +34,7 @@ from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, ConsentDocument, ConsentOutcome, ConsentReach, ConsentTerms, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-from muniment.model.erasure import Erasure, FactErasure, NameSearch, PersonHeld, PersonRead, SharedCaptures
+from muniment.model.erasure import Erasure, FactErasure, NameSearch, PersonHeld, PersonRead, PersonView, SharedCaptures
 from muniment.model.events import Deliveries, Event, EventType, Webhook
 from muniment.model.explanation import Explanation, Replay
 from muniment.model.exports import Export
@@ -52,14 +52,17 @@ from muniment.model.review_views import (
     Danger,
     EditCheck,
     GroupOfProposals,
+    ManyAction,
     OpenStatus,
     Presence,
     Preview,
     QueueCounts,
     QueueGroup,
     QueueOrder,
+    QueueSearch,
     Risk,
 )
+from muniment.model.statements import Statement
 from muniment.model.subject import (
     Act,
     Decided,
@@ -72,6 +75,7 @@ from muniment.model.subject import (
     MyOutcome,
     MyProposal,
     MyRecall,
+    MyView,
     OneTimeCode,
 )
 from muniment.model.teamwork import (
@@ -121,7 +125,13 @@ class AsyncQueue(FabricGroup):
     """
 
     async def list(
-        self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[QueueFilters]
+        self,
+        asker: Asker,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        group: QueueGroup | None = None,
+        **fields: Unpack[QueueFilters],
     ) -> list[Proposal]:
         """List the proposals that wait for a person, by due time; with `closed` also those that had their final
         verdict.
@@ -129,10 +139,10 @@ class AsyncQueue(FabricGroup):
         Open proposals that say the same in the same scope are one item (REV-11): the first of them is listed, with the
         `count` of all; with `closed` each is listed. They can be narrowed to a `write_class`, the `tier` they would go
         to, a `risk`, a `reason` for a person to look, an `entity` they are about, an `assignee`, a `status` (`pending`
-        or `held`, of open ones), and to those that are `overdue` or are not. `after` is the id of the last proposal of
-        the previous page.
+        or `held`, of open ones), and to those that are `overdue` or are not. With `group` they come group by group, by
+        the names of the groups. `after` is the id of the last proposal of the previous page.
         """
-        return await review_verbs.list_proposals(self._context, asker, limit=limit, after=after, **fields)
+        return await review_verbs.list_proposals(self._context, asker, limit=limit, after=after, group=group, **fields)
 
     async def groups(
         self,
@@ -173,13 +183,25 @@ class AsyncQueue(FabricGroup):
             order=order,
         )
 
-    async def search(self, asker: Asker, words: str, *, limit: int = 50) -> Sequence[Proposal]:
-        """Find open proposals with all these words in their text, or in whom and what they are about; soonest due
-        first.
+    async def search(
+        self,
+        asker: Asker,
+        words: str,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        group: QueueGroup | None = None,
+        **fields: Unpack[QueueFilters],
+    ) -> QueueSearch:
+        """Find open proposals with all these words in their text, or in whom and what they are about.
 
-        What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+        The filters, `group`, `order` and `after` are those of `queue.list`. What proposals say is sealed: the first
+        3,000 that match the filters are opened and compared with at most 20 words, and nothing is stored. If more match
+        the filters, `complete` is false: narrow them.
         """
-        return await review_verbs.search_queue(self._context, asker, words=words, limit=limit)
+        return await review_verbs.search_queue(
+            self._context, asker, words=words, limit=limit, after=after, group=group, **fields
+        )
 
     async def counts(self, asker: Asker) -> QueueCounts:
         """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
@@ -199,7 +221,8 @@ class AsyncQueue(FabricGroup):
     async def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
         """Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
 
-        It also says whether the caller could approve it. Raises `NotFound`.
+        It also says whether the caller could approve it. The reading of the capture and of the conversation around it
+        is recorded. Raises `NotFound`.
         """
         return await review_verbs.evidence(self._context, asker, proposal_id=proposal_id)
 
@@ -214,12 +237,12 @@ class AsyncQueue(FabricGroup):
     ) -> Proposal:
         """Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
 
-        Open proposals that say the same in the same scope are approved as one item (REV-11): the first of them that the
-        caller neither said, wrote nor edited is promoted, the others, this one perhaps among them, become its
+        Open proposals that say the same in the same scope are approved as one item (REV-11): of those that have the
+        text of this one, the first that the caller neither said, wrote nor edited is promoted; the others become its
         duplicates. The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held`
         or `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what
-        was promoted without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`,
-        `AlreadyDecided`, `NotPromotable`.
+        was promoted without a person (`audits`) is confirmed, as its duplicate. What is low in trust or addresses the
+        model takes a `note` that says why it may be trusted. Raises `SelfApproval`, `AlreadyDecided`, `NotPromotable`.
         """
         return await review_verbs.approve(
             self._context, asker, proposal_id=proposal_id, version=version, note=note, supersedes=supersedes
@@ -236,11 +259,11 @@ class AsyncQueue(FabricGroup):
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
 
-        A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust,
-        contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`,
-        and `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is
-        recorded with the verdict. One that cannot be approved (`error`: what `approve` would raise), or that is at
-        another version than the one named in `versions`, stops no other.
+        A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust, does
+        not address the model, contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out:
+        `error` is `left_out`, and `left_out` has every reason. `acknowledge` maps a proposal to the reason for
+        approving it anyway, which is recorded with the verdict. One that cannot be approved (`error`: what `approve`
+        would raise), or that is at another version than the one named in `versions`, stops no other.
         """
         return await review_verbs.approve_many(
             self._context, asker, proposal_ids=proposal_ids, note=note, versions=versions, acknowledge=acknowledge
@@ -263,12 +286,17 @@ class AsyncQueue(FabricGroup):
         danger: Danger | None = None,
         mentioned: bool = False,
         order: QueueOrder | None = None,
+        action: ManyAction = "approve",
+        to: str | None = None,
         proposal_ids: Sequence[str] | None = None,
+        versions: Mapping[str, int] | None = None,
+        words: str | None = None,
     ) -> ApprovalPlan:
-        """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+        """Show what deciding many proposals at once would do: which are taken, which are left out and why, and the mix.
 
-        Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is
-        stored.
+        By default what `queue.approve_many` would do; with `action`, what `queue.reject_many` or `queue.assign_many`
+        would. Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing
+        is stored.
         """
         return await review_verbs.plan_many(
             self._context,
@@ -286,7 +314,11 @@ class AsyncQueue(FabricGroup):
             danger=danger,
             mentioned=mentioned,
             order=order,
+            action=action,
+            to=to,
             proposal_ids=proposal_ids,
+            versions=versions,
+            words=words,
         )
 
     async def edit(
@@ -394,9 +426,45 @@ class AsyncQueue(FabricGroup):
             self._context, asker, proposal_id=proposal_id, version=version, text=text, mentions=mentions
         )
 
-    async def progress(self, asker: Asker) -> DayProgress:
-        """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
-        return await collaboration_verbs.progress(self._context, asker)
+    async def reject_many(
+        self,
+        asker: Asker,
+        proposal_ids: Sequence[str],
+        *,
+        versions: Mapping[str, int] | None = None,
+        reason: str,
+        note: str | None = None,
+    ) -> Sequence[Outcome]:
+        """Reject many proposals for one reason, each as `queue.reject` would; outcomes keep the order.
+
+        Left out, with `error` `left_out` and the reasons, are samples, requests to forget or correct, and what is
+        assigned to somebody else. One that cannot be rejected, or is at another version, stops no other.
+        `queue.plan_many` shows it before.
+        """
+        return await collaboration_verbs.reject_many(
+            self._context, asker, proposal_ids=proposal_ids, versions=versions, reason=reason, note=note
+        )
+
+    async def assign_many(
+        self,
+        asker: Asker,
+        proposal_ids: Sequence[str],
+        *,
+        versions: Mapping[str, int] | None = None,
+        to: str | None = None,
+    ) -> Sequence[Outcome]:
+        """Assign many proposals that nobody has to a reviewer; outcomes keep the order.
+
+        Left out, with `error` `left_out` and the reasons, is what somebody has already. One that cannot be assigned, or
+        is at another version, stops no other.
+        """
+        return await collaboration_verbs.assign_many(
+            self._context, asker, proposal_ids=proposal_ids, versions=versions, to=to
+        )
+
+    async def progress(self, asker: Asker, *, zone: str = "UTC") -> DayProgress:
+        """Count what people decided since midnight of a zone, and how often second looks agreed in the last 30 days."""
+        return await collaboration_verbs.progress(self._context, asker, zone=zone)
 
     async def overview(
         self,
@@ -416,6 +484,7 @@ class AsyncQueue(FabricGroup):
         mentioned: bool = False,
         order: QueueOrder | None = None,
         group: QueueGroup | None = None,
+        zone: str = "UTC",
     ) -> QueueOverview:
         """Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved
         views.
@@ -437,12 +506,14 @@ class AsyncQueue(FabricGroup):
             mentioned=mentioned,
             order=order,
             group=group,
+            zone=zone,
         )
 
     async def second_look(self, asker: Asker) -> SecondLook:
         """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).
 
-        Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+        It comes with its evidence and its dangers, as whoever decided it saw them. Of what people decided in the last
+        14 days one in twenty is drawn, and nobody can predict which; each is looked at once. The reading is recorded.
         """
         return await collaboration_verbs.second_look(self._context, asker)
 
@@ -480,7 +551,7 @@ class AsyncSubjects(FabricGroup):
         """Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
 
         It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds
-        it.
+        it. That it was set, and by whom, is an event.
         """
         return await collaboration_verbs.name_subject(self._context, asker, subject=subject, name=name)
 
@@ -537,16 +608,35 @@ class AsyncConsents(FabricGroup):
         return await consent_verbs.sweep(self._context, tenant_id)
 
     async def list(
-        self, asker: Asker, *, limit: int = 200, after: str | None = None, subject: str | None = None
+        self,
+        asker: Asker,
+        *,
+        limit: int = 200,
+        after: str | None = None,
+        subject: str | None = None,
+        latest: bool = False,
+        ends_by: datetime | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Consent]:
-        """List the records of a subject, or of the tenant, oldest first, each with its present state.
+        """List the records of a subject, or of the tenant, oldest first or latest first, each with its present state.
 
         `after` is the id of the last of the previous page.
         """
-        return await consent_verbs.list_consents(self._context, asker, limit=limit, after=after, subject=subject)
+        return await consent_verbs.list_consents(
+            self._context,
+            asker,
+            limit=limit,
+            after=after,
+            subject=subject,
+            latest=latest,
+            ends_by=ends_by,
+            since=since,
+            until=until,
+        )
 
     async def terms(self, asker: Asker) -> ConsentTerms:
-        """Show what a consent can say: the purposes and labels of the pack in force, and the bases recorded so far."""
+        """Show what a consent can say: the purposes, labels and bases of the pack in force, and other bases in use."""
         return await consent_verbs.terms(self._context, asker)
 
 
@@ -602,6 +692,13 @@ class AsyncMe(FabricGroup):
         consented.
         """
         return await subject_verbs.requests(self._context, asker, closed=closed)
+
+    async def view(self, asker: Asker, *, limit: int = 50, after: str | None = None, recalls: int = 20) -> MyView:
+        """Show a page of `me.list`, `me.pending`, `me.requests`, `me.consents` and the last recalls, as of one moment.
+
+        Raises `NotFound` for an `after` that is not the caller's.
+        """
+        return await subject_verbs.view(self._context, asker, limit=limit, after=after, recalls=recalls)
 
     async def confirm(self, asker: Asker, proposal_id: str, *, code: str | None = None) -> Decided:
         """Confirm a fact about oneself; it is promoted in the same transaction, where the pack allows it (SUB-2).
@@ -752,6 +849,20 @@ class AsyncPeople(FabricGroup):
             self._context, asker, limit=limit, after=after, subject=subject, user_id=user_id
         )
 
+    async def view(
+        self,
+        asker: Asker,
+        *,
+        subject: str | None = None,
+        user_id: str | None = None,
+        reads: int = 20,
+        before: str | None = None,
+    ) -> PersonView:
+        """Show what `people.get` counts, a page of `people.reads`, the consents and the requests, as of one moment."""
+        return await erasure_verbs.view_person(
+            self._context, asker, subject=subject, user_id=user_id, reads=reads, before=before
+        )
+
 
 class AsyncImports(FabricGroup):
     """Items of other memory systems, brought in through the same gates as everything (IMP-1)."""
@@ -865,7 +976,10 @@ class AsyncContradictions(FabricGroup):
         )
 
     async def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
-        """Read a contradiction with the content of both sides, and which to keep; raises `NotFound`."""
+        """Read a contradiction with the content of both sides, what to notice in the proposal, and which to keep.
+
+        Raises `NotFound`.
+        """
         return await contradictions_verbs.get_contradiction(self._context, asker, contradiction_id=contradiction_id)
 
     async def resolve(
@@ -878,6 +992,7 @@ class AsyncContradictions(FabricGroup):
         existing: Mapping[str, str] | None = None,
         incoming: Mapping[str, str] | None = None,
         note: str | None = None,
+        version: int | None = None,
     ) -> Contradiction:
         """Resolve a contradiction: supersede, coexist, retract or block.
 
@@ -885,8 +1000,9 @@ class AsyncContradictions(FabricGroup):
         only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep`
         (by default the existing) is retracted as wrong. `block`: the incoming, still a proposal, never becomes a
         memory. `supersede` and `coexist` approve an incoming side that is still in the queue, under the same rules;
-        `retract` leaves it there. It is a verdict on the incoming's proposal too, with the note. Raises `NotFound`,
-        `Conflict` for one that is settled, `SelfApproval`, `NotPromotable`.
+        `retract` leaves it there. It is a verdict on the incoming's proposal too, with the `note`. To keep a proposal
+        that is low in trust or addresses the model, the note says why it may be trusted. Raises `NotFound`, `Conflict`
+        for one that is settled, `SelfApproval`, `NotPromotable`.
         """
         return await contradictions_verbs.resolve(
             self._context,
@@ -897,6 +1013,7 @@ class AsyncContradictions(FabricGroup):
             existing=existing,
             incoming=incoming,
             note=note,
+            version=version,
         )
 
 
@@ -1056,7 +1173,7 @@ class AsyncCaptures(FabricGroup):
         return await capture_verbs.list_captures(self._context, asker, limit=limit, after=after, **fields)
 
     async def get(self, asker: Asker, capture_id: str) -> CaptureHistory:
-        """Show one capture with its content and its proposals and refusals. The access is recorded.
+        """Show one capture with its content and its proposals and refusals. The reading of the content is recorded.
 
         Raises `NotFound`, for a reviewer also where no proposal and no refusal came from it; `ArchiveBroken`.
         """
@@ -1082,14 +1199,28 @@ class AsyncRefusals(FabricGroup):
 
         Each refusal names its gate and its reason; the refused text is not kept.
 
-        They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those
-        whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
+        They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on and before `until`; with
+        `latest` to those whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the
+        previous page.
         """
         return await capture_verbs.list_refusals(self._context, asker, limit=limit, after=after, **fields)
 
     async def counts(self, asker: Asker) -> Sequence[RefusalCount]:
         """Count what the gates refused in the last 30 days, by gate and reason, the most frequent first."""
         return await capture_verbs.count_refusals(self._context, asker)
+
+
+class AsyncStatements(FabricGroup):
+    """What a correction writer stated and corrected, with the outcome of each."""
+
+    async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Statement]:
+        """List the caller's statements and corrections with their outcomes, the latest first.
+
+        They are captures of kind `statement` in the caller's own name, those of `muniment import lines` included. What
+        was imported from another system and what was archived is left out. Texts are masked; the reading is recorded.
+        `after` is the `capture_id` of the last one of the previous page. Raises `NotFound`.
+        """
+        return await corrections_verbs.list_statements(self._context, asker, limit=limit, after=after)
 
 
 class AsyncSessions(FabricGroup):
@@ -1111,8 +1242,9 @@ class AsyncRecalls(FabricGroup):
     ) -> list[RecallSummary]:
         """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
-        With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
-        `after` is the id of the last of the previous page. Raises `NotFound`.
+        With `since` and `until` those from that moment on and before that. With a `memory_id` those that returned it;
+        that and an agent are looked for among the latest 20,000 of the rest. `after` is the id of the last of the
+        previous page. Raises `NotFound`.
         """
         return await recall_verbs.list_recalls(self._context, asker, limit=limit, after=after, **fields)
 
@@ -1178,6 +1310,15 @@ class AsyncPacks(FabricGroup):
         Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
         """
         return await packs_verbs.register(self._context, asker, pack=pack)
+
+    async def propose_exception(self, asker: Asker, *, kind: str, value: str) -> RegisteredPack:
+        """Register the pack in force with one more redaction exception, as a draft for an admin to test and activate.
+
+        It decides nothing until then (PAC-5), and stays in the registry with the caller's name; the same again changes
+        nothing. Raises `InvalidInput` for a value that is none of that kind, `Conflict` for one that is an exception
+        already, and while 50 changes of the pack in force wait for an admin.
+        """
+        return await packs_verbs.propose_exception(self._context, asker, kind=kind, value=value)
 
     async def activate(self, asker: Asker, ref: str, *, reason: str, expected: str | None = None) -> Activation:
         """Put a registered version in force: from now on everything in the tenant is decided under it.
@@ -1251,8 +1392,8 @@ class AsyncPacks(FabricGroup):
     ) -> Backtest:
         """Run the latest captures and recalls of a window through a pack, beside the one in force or `against`.
 
-        Nothing is written and no other service is called. Examples are ids; with `texts` a reviewer is also shown the
-        beginning of what can be read in the queue, masked by both packs.
+        Nothing is decided and no other service is called. Examples are ids; with `texts` a reviewer is also shown the
+        beginning of facts from captures that a proposal came from, masked by both packs; these readings are recorded.
         """
         return await packs_verbs.backtest(
             self._context,
@@ -1353,14 +1494,24 @@ class AsyncNotices(FabricGroup):
         classes: Iterable[WriteClass] | None = None,
         kinds: Iterable[AlertKind] | None = None,
         digest: DigestEvery | None = None,
+        at: str = "07:00",
+        time_zone: str = "UTC",
     ) -> Notice:
         """Set what the caller is told by a channel, from now on; it replaces what they set for that channel before.
 
-        Alerts and summaries hold counts, classes, ids and links, and only of what the roles that the caller has now may
-        read. Raises `InvalidInput` for an address that nothing may be sent to.
+        Alerts and digests hold counts, classes, ids and links, and only of what the caller's roles may read both now
+        and when they are sent. Raises `InvalidInput` for an address that nothing may be sent to.
         """
         return await notices_verbs.set_notice(
-            self._context, asker, channel=channel, address=address, classes=classes, kinds=kinds, digest=digest
+            self._context,
+            asker,
+            channel=channel,
+            address=address,
+            classes=classes,
+            kinds=kinds,
+            digest=digest,
+            at=at,
+            time_zone=time_zone,
         )
 
     async def list(
@@ -1395,7 +1546,7 @@ class AsyncNotices(FabricGroup):
         return await notices_verbs.alerts(self._context, asker, after=after)
 
     async def deliver(self, tenant_id: str) -> Notified:
-        """Send the tenant's people the alerts and summaries that are due, at most one message a minute to each channel.
+        """Send the tenant's people the alerts and digests that are due, at most one message a minute to each channel.
 
         Safe to run twice, concurrently, or to be killed: one process sends to a channel at a time, and what was
         accepted without that being recorded is sent again.
@@ -1513,6 +1664,11 @@ class AsyncFabric(FabricLifecycle):
     def refusals(self) -> AsyncRefusals:
         """What the gates refused."""
         return AsyncRefusals(self._context)
+
+    @property
+    def statements(self) -> AsyncStatements:
+        """What the caller stated and corrected."""
+        return AsyncStatements(self._context)
 
     @property
     def sessions(self) -> AsyncSessions:
@@ -1678,6 +1834,7 @@ class AsyncFabric(FabricLifecycle):
         classification: str | None = None,
         subject: str | None = None,
         user_id: str | None = None,
+        evidence_refs: Sequence[str] | None = None,
     ) -> EditCheck:
         """Try a statement or a correction without saving it: which gate would refuse it, or what it would become.
 
@@ -1696,6 +1853,7 @@ class AsyncFabric(FabricLifecycle):
             classification=classification,
             subject=subject,
             user_id=user_id,
+            evidence_refs=evidence_refs,
         )
 
     async def adoption(self, asker: Asker) -> Adoption:
@@ -1736,9 +1894,17 @@ class AsyncFabric(FabricLifecycle):
             self._context, asker, fact_id=fact_id, capture=capture, requested_by=requested_by
         )
 
-    async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
+    async def erasures(
+        self,
+        asker: Asker,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[Erasure]:
         """List the receipts of erasures, the latest first; `after` is the id of the last of the previous page."""
-        return await erasure_verbs.erasures(self._context, asker, limit=limit, after=after)
+        return await erasure_verbs.erasures(self._context, asker, limit=limit, after=after, since=since, until=until)
 
     async def search_texts(
         self, asker: Asker, name: str, *, erasure_id: str | None = None, after: str | None = None, limit: int = 50
@@ -1793,7 +1959,8 @@ class AsyncFabric(FabricLifecycle):
         """Verify that the audit chain is intact and every row is as the log lists it; returns every break.
 
         With a `head` that was exported earlier it verifies too that this is still in the chain. With a `count` it stops
-        after about so many events, and the answer has the `cursor` to continue from.
+        after about so many events, and the answer has the `cursor` to continue from. Once it has finished it also says
+        what is `below_promise`.
         """
         return await audit_verbs.verify(
             self._context, asker, head=head, cursor=cursor, count=count, on_progress=on_progress
@@ -1839,8 +2006,8 @@ class AsyncFabric(FabricLifecycle):
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
         """Show the provenance of a memory, and the recalls and prompts that used it.
 
-        Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
-        Raises `NotFound`.
+        Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first. The
+        reading of the capture is recorded. Raises `NotFound`.
         """
         return await audit_verbs.read_trail(self._context, asker, memory_id=memory_id)
 
@@ -1861,13 +2028,21 @@ class AsyncFabric(FabricLifecycle):
         """List the built-in profiles, packs by name: what each promotes at once, and what waits for whom."""
         return await packs_verbs.list_profiles(self._context, asker)
 
-    async def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
+    async def metrics(
+        self,
+        asker: Asker,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        zone: str = "UTC",
+        storage: bool = True,
+    ) -> Metrics:
         """Compute the metrics of the tenant for the time after `since` up to `until`.
 
         By default the 30 days up to now. Numbers, names and ids; no content. Raises `InvalidInput` for a window that
         ends before it begins.
         """
-        return await metrics_verbs.metrics(self._context, asker, since=since, until=until)
+        return await metrics_verbs.metrics(self._context, asker, since=since, until=until, zone=zone, storage=storage)
 
     async def record_golden(self, asker: Asker, results: Sequence[GoldenResult]) -> None:
         """Record how golden queries were answered, each by its name, for `metrics` to count.

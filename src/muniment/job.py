@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from muniment.opening import Opened
@@ -26,9 +26,15 @@ Run = Callable[[Opened, str], Awaitable[JobResult]]
 
 
 class Job(NamedTuple):
-    """A job, by its name in the pack's schedule; `follows_log` jobs are due only where new events were written."""
+    """A job, by its name in the pack's schedule; `follows_log` jobs are due only where new events were written.
+
+    Others pause longer in a tenant that nobody writes to, up to `longest_pause`. Where a job goes before the jobs of
+    other tenants, `run_briefly` takes the place of `run`: many may go first at once.
+    """
 
     name: str
     rule: str
     run: Run
     follows_log: bool = False
+    longest_pause: timedelta = timedelta(hours=1)
+    run_briefly: Run | None = None

@@ -36,12 +36,13 @@ class FabricLifecycle:
         share the working tier; both have a built-in by default. `private_webhooks` allows webhooks on addresses that
         are not on the internet, and without https; `archives` (MUNIMENT_ARCHIVES) is the folder that old captures go
         to, `models` (MUNIMENT_MODELS, MUNIMENT_MODEL) the language models that packs may name, or a file of them.
-        `index_mb` (MUNIMENT_INDEX_MB) is the memory for the index that recalls are ranked from, 256 by default; 0
+        `index_mb` (MUNIMENT_INDEX_MB) is the memory for the index that recalls are ranked from, 512 by default; 0
         turns it off. In each of several `processes` of one program, tell how many there are: each uses its part of the
         connections and of that memory, and none keeps a working tier that the others would not see. `readers` are the
         trained readers of texts, by default those of the package muniment-models if it is installed and
         MUNIMENT_READERS is not `off`; None is the rules alone. With `local_owner` whoever opens an embedded database is
         taken for its one user, and what end users do through this fabric is recorded as theirs by that (MEM-5).
+        `replica_url` (MUNIMENT_REPLICA_URL) is a standby that auditors' reads may go to; recall never does (SCL-4).
         """
         return cls(Settings.gather(url, **options), master_keys)
 

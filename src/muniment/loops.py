@@ -1,5 +1,6 @@
 """Event loops: uvloop for our own threads and programs, one thread for long work, and closing at exit."""
 
+import atexit
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,6 +44,8 @@ class Closable(Protocol):
 
 _open: "WeakSet[Closable]" = WeakSet()
 _closer: threading.Thread | None = None
+# Seconds that the end of the program waits until everything is closed.
+_CLOSED_WITHIN = 15.0
 
 
 def close_at_exit(one: Closable) -> None:
@@ -53,6 +56,9 @@ def close_at_exit(one: Closable) -> None:
     """
     global _closer
     _open.add(one)
+    if _closer is None:
+        # Runs before what is registered already, which takes the server away (`database.embedded`).
+        atexit.register(_wait_until_closed)
     if _closer is None or not _closer.is_alive():
         _closer = threading.Thread(target=_close_all, name="muniment-close-at-exit", daemon=True)
         _closer.start()
@@ -67,6 +73,12 @@ def _close_all() -> None:
     for one in list(_open):
         with suppress(Exception):
             one.close()
+
+
+def _wait_until_closed() -> None:
+    """Let the thread that closes all finish: the interpreter does not wait for it, nor for the loops' own threads."""
+    if _closer is not None:
+        _closer.join(_CLOSED_WITHIN)
 
 
 def _program_threads() -> list[threading.Thread]:

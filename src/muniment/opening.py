@@ -1,7 +1,8 @@
 """Opens and closes a fabric: the embedded server or another database, its schema, its keys."""
 
+import logging
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +16,16 @@ from muniment.archives.folder import Archives
 from muniment.context import FabricContext
 from muniment.database import embedded
 from muniment.database.address import Address
+from muniment.database.cluster.guard import ClusterRepair
 from muniment.database.embedders import Embedders
 from muniment.database.languages import Languages
 from muniment.database.master import MasterKeys, find_master_keys
 from muniment.database.migrate import migrate, require_ready, status
+from muniment.database.replica import FIELD, NOT_READ, ReplicaSettings, StandbyUnfit
 from muniment.database.sealing import Vault
 from muniment.database.server_liveness import answering, no_answer
 from muniment.database.storage import Storage
-from muniment.errors import StorageUnavailable
+from muniment.errors import MunimentError, StorageUnavailable
 from muniment.language.embedding.choose import find_embedder
 from muniment.language.redaction import redactor_of
 from muniment.packs.store import Packs
@@ -30,6 +33,8 @@ from muniment.recall.index_guard import IndexGuard
 from muniment.recall.scope_index import ScopeIndexes
 from muniment.sessions.store import session_store
 from muniment.settings import Settings
+
+log = logging.getLogger("muniment.database")
 
 DATABASE = "muniment"
 OWNER = "muniment_owner"
@@ -51,6 +56,12 @@ class Opened:
         return make_conninfo(self.lease.conninfo, dbname=DATABASE)
 
     @property
+    def standbys(self) -> tuple[str, ...]:
+        """The owner's address of the standby that auditors read, whether or not the database's own address names it."""
+        replica = self.context.storage.replica
+        return (replica.owner,) if replica is not None else ()
+
+    @property
     def data(self) -> Path | None:
         """The data folder of the embedded server."""
         return self.lease.home / "data" if self.lease is not None else None
@@ -62,24 +73,33 @@ class Opened:
 
     async def close(self) -> None:
         """Drop the index, close the connections, then release the embedded server."""
-        try:
-            await self.context.index.close()
-            await self.context.storage.close()
-            await self.context.sessions.close()
-        finally:
+        # One that fails leaves none of the others open: a pool that is never closed keeps the process from ending.
+        async with AsyncExitStack() as closing:
             if self.lease is not None:
-                await _release(self.lease)
+                closing.push_async_callback(_release, self.lease)
+            closing.push_async_callback(self.context.sessions.close)
+            closing.push_async_callback(self.context.storage.close)
+            closing.push_async_callback(self.context.index.close)
 
 
-async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
-    """Open a fabric; raises `StorageUnavailable`, `SchemaMissing`, `SchemaNewer`, `KeyUnavailable`, `PackInvalid`."""
+async def connect(settings: Settings, master_keys: MasterKeys | None, *, repairs: bool = False) -> Opened:
+    """Open a fabric; raises `StorageUnavailable`, `SchemaMissing`, `SchemaNewer`, `KeyUnavailable`, `PackInvalid`.
+
+    A process that `repairs` a cluster does so first, if the cluster fails a check: else none could start that would.
+    """
     if settings.pack is not None:
         redactor_of(settings.pack)  # A rule whose package is not installed fails here, not at the first candidate.
     if settings.url is not None:
         keys = master_keys or find_master_keys(None)
         address = Address.parse(settings.url, keys.login_secret())
-        await require_ready(address)
-        return Opened(_context(settings, address, keys), address, None)
+        await _require_ready(address, repairs=repairs)
+        opened = Opened(_context(settings, address, keys), address, None)
+        try:
+            await _check_replica(opened.context.storage)
+        except BaseException:
+            await opened.close()
+            raise
+        return opened
     embedded.release_before_ending()
     lease = await anyio.to_thread.run_sync(embedded.acquire, settings.home)
     try:
@@ -92,6 +112,58 @@ async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
         await _release(lease)
         raise
     return Opened(_context(settings, address, keys, watch.explain), address, lease)
+
+
+async def _require_ready(address: Address, *, repairs: bool) -> None:
+    try:
+        await require_ready(address)
+    except StorageUnavailable:
+        if not (repairs and await ClusterRepair(address).repair_when_due()):
+            raise
+        await require_ready(address)
+
+
+@dataclass(frozen=True)
+class ReplicaState:
+    """The standby that auditors' reads may go to: how far behind it is, or why it cannot be read."""
+
+    lag_s: float | None = None
+    problem: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The same for people."""
+        return f"{self.lag_s:.1f} s behind" if self.lag_s is not None else f"not read: {self.problem}"
+
+
+async def replica_state(settings: ReplicaSettings, address: Address) -> ReplicaState:
+    """Find out how far behind the standby of that database is, or why it is not read."""
+    storage = None
+    try:
+        storage = Storage(address, replica=settings)
+        assert storage.replica is not None
+        return ReplicaState(lag_s=round(await storage.replica.check(), 3))
+    except MunimentError as error:
+        return ReplicaState(problem=error.message)
+    except StandbyUnfit as unfit:
+        return ReplicaState(problem=NOT_READ[unfit.why])
+    finally:
+        if storage is not None:
+            await storage.close()
+
+
+async def _check_replica(storage: Storage) -> None:
+    """Raise `InvalidInput` for an address of another server or database; any other problem may pass, and is logged."""
+    if storage.replica is None:
+        return
+    try:
+        lag = await storage.replica.check()
+    except StorageUnavailable as error:
+        log.warning("%s: %s; until it answers, reads go to the primary", FIELD, error.message)
+    except StandbyUnfit as unfit:
+        log.warning("%s: %s; until then, reads go to the primary", FIELD, NOT_READ[unfit.why])
+    else:
+        log.info("auditors' reads go to a standby, %.1f seconds behind", lag)
 
 
 async def _release(lease: embedded.Lease) -> None:
@@ -146,7 +218,7 @@ def _context(
     settings: Settings, address: Address, keys: MasterKeys, explain: Callable[[], str] = no_answer
 ) -> FabricContext:
     return FabricContext(
-        Storage(address, processes=settings.processes, explain=explain),
+        Storage(address, processes=settings.processes, explain=explain, replica=settings.replica),
         Vault(keys),
         Packs(settings.pack),
         settings.clock,

@@ -17,6 +17,10 @@ from muniment.errors import InvalidInput
 
 Address = IPv4Address | IPv6Address
 
+_IN_WORDS = {
+    "host_not_found": "its host was not found",
+    "address_refused": "its host is not on the internet; see MUNIMENT_WEBHOOKS_ALLOW_PRIVATE",
+}
 _PORTS = {"http": 80, "https": 443}
 # Seconds that resolving a host may take, and how many of its addresses are tried.
 _RESOLVE_WITHIN, _ADDRESSES_TRIED = 5.0, 3
@@ -38,6 +42,10 @@ _REFUSED_6 = tuple(ip_network(one) for one in ("2001::/23", "2001:db8::/32", "20
 
 class Refused(Exception):
     """The address may not be called; the message is a short reason."""
+
+    def in_words(self) -> str:
+        """Return the reason as people are told it who register the address of a channel."""
+        return _IN_WORDS[str(self)]
 
 
 class Target(NamedTuple):

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import random
 import re
 import ssl
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import anyio
 import httpx2
 
+from muniment.jitter import jittered
 from muniment.outbound import Refused, Target, find, find_blocking
 
 # A URL may hold a token: the client's log messages, which have the URL, stay out of our log.
@@ -41,7 +41,7 @@ class Failure:
 
     def wait(self, pause: float) -> float:
         """Seconds to wait: what the server asks for, else about the pause, so that clients spread out."""
-        return self.pause if self.pause is not None else pause * random.uniform(0.5, 1.5)  # noqa: S311  no secret
+        return self.pause if self.pause is not None else jittered(pause, 0.5)
 
 
 def headers(key: str, *, header: str | None = None) -> dict[str, str] | None:

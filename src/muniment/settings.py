@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from muniment.candidates.extractors.models import Models
+from muniment.database.replica import MAX_LAG_SECONDS, ReplicaSettings
 from muniment.errors import InvalidInput
 from muniment.home_folder import database_address, home_folder
 from muniment.language.assertion import Judge, judge
@@ -21,6 +22,8 @@ Clock = Callable[[], datetime]
 
 DEFAULT_INDEX_MB = 512
 _MB = 1024 * 1024
+# Upper limit of MUNIMENT_REPLICA_MAX_LAG, in seconds.
+LONGEST_LAG = 3600
 
 
 class OpenOptions(TypedDict, total=False):
@@ -38,6 +41,7 @@ class OpenOptions(TypedDict, total=False):
     models: Models | Mapping[str, Any] | str | Path | None
     processes: int
     index_mb: int | None
+    replica_url: str | None
     readers: Readers | BrokenReaders | None
     local_owner: bool
 
@@ -67,6 +71,8 @@ class Settings:
     local_owner: bool = False
     # Where mail is handed in, and the address that links lead to.
     notices: NoticeSettings = field(default_factory=NoticeSettings)
+    # The standby that auditors' reads may go to, and how far behind it may be.
+    replica: ReplicaSettings | None = None
 
     @classmethod
     def gather(cls, url: str | None, **options: Unpack[OpenOptions]) -> "Settings":
@@ -94,6 +100,7 @@ class Settings:
             options["readers"] if "readers" in options else installed_readers(),
             options.get("local_owner", False),
             NoticeSettings.gather(),
+            _replica(options.get("replica_url")) if url is not None else None,
         )
 
 
@@ -114,10 +121,10 @@ def _processes(count: int) -> int:
     return count
 
 
-def _index_mb(given: int | None) -> int:
+def _index_mb(megabytes: int | None) -> int:
     named = os.environ.get("MUNIMENT_INDEX_MB") or DEFAULT_INDEX_MB
     try:
-        size = int(given if given is not None else named)
+        size = int(megabytes if megabytes is not None else named)
     except ValueError:
         size = -1
     if size < 0:
@@ -125,8 +132,24 @@ def _index_mb(given: int | None) -> int:
     return size
 
 
-def _pack(given: str | Path | Pack | None) -> Pack | None:
-    named = given or os.environ.get("MUNIMENT_PACK") or None
+def _replica(url: str | None) -> ReplicaSettings | None:
+    named = url or os.environ.get("MUNIMENT_REPLICA_URL") or None
+    if named is None:
+        return None
+    text = os.environ.get("MUNIMENT_REPLICA_MAX_LAG") or str(MAX_LAG_SECONDS)
+    try:
+        most = float(text)
+    except ValueError:
+        most = -1.0
+    if not 0 < most <= LONGEST_LAG:
+        raise InvalidInput(
+            f"expected a number of seconds above 0, at most {LONGEST_LAG}", field="MUNIMENT_REPLICA_MAX_LAG"
+        )
+    return ReplicaSettings(named, most)
+
+
+def _pack(pack: str | Path | Pack | None) -> Pack | None:
+    named = pack or os.environ.get("MUNIMENT_PACK") or None
     if named is None or isinstance(named, Pack):
         return named
     path = Path(named)
@@ -137,7 +160,7 @@ def _pack(given: str | Path | Pack | None) -> Pack | None:
     return load_pack(path)
 
 
-def _archives(given: str | Path | None, home: Path | None) -> Path | None:
+def _archives(folder: str | Path | None, home: Path | None) -> Path | None:
     """The folder of archive files; None where no folder is set and the database is not embedded."""
-    named = given or os.environ.get("MUNIMENT_ARCHIVES") or (home / "archives" if home is not None else None)
+    named = folder or os.environ.get("MUNIMENT_ARCHIVES") or (home / "archives" if home is not None else None)
     return Path(named).expanduser().absolute() if named is not None else None

@@ -10,7 +10,7 @@ from muniment import Fabric, Refusal
 from muniment.errors import Conflict, IdempotencyConflict
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
-from tests.stories import proposed, refused
+from tests.stories import proposed, refused, submitted
 
 MESSAGE: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "INTERNAL"}
 
@@ -170,14 +170,14 @@ def test_in_proposals_and_corrections_too_a_key_belongs_to_who_used_it(fabric: F
     second = fabric.propose(people.run(agent_id="b"), **given, idempotency_key="k")
     assert first != second
     assert fabric.propose(people.run(agent_id="a"), **given, idempotency_key="k") == first
-    memory_id = fabric.queue.approve(people.reviewer, first.proposal_id).memory_id  # type: ignore[union-attr]
+    memory_id = fabric.queue.approve(people.reviewer, submitted(first)).memory_id
     writers = [people.author, people.person("otto", "correction_writer")]
     done = [fabric.correct(who, memory_id=memory_id, value=2, idempotency_key="c") for who in writers]
     assert done[0] != done[1]
-    fabric.queue.approve(people.reviewer, done[0].proposal_id)  # type: ignore[union-attr]
-    # Said again after it took its target's place: each is answered as the first time, a third is told of no answer.
+    fabric.queue.approve(people.reviewer, submitted(done[0]))
+    # Repeated after it has replaced its target: each gets its first answer again; a third person gets none.
     again = fabric.correct(writers[0], memory_id=memory_id, value=2, idempotency_key="c")
-    assert again.proposal_id == done[0].proposal_id  # type: ignore[union-attr]
+    assert submitted(again) == submitted(done[0])
     with pytest.raises(Conflict):
         fabric.correct(people.person("oona", "correction_writer"), memory_id=memory_id, value=2, idempotency_key="c")
 

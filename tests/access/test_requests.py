@@ -30,7 +30,16 @@ NOT_WRITE_VERBS = {
     *("work.backlog", "work.parked", "work.jobs", "work.breakers", "webhooks.list", "webhooks.get", "whoami"),
     *("queue.evidence", "queue.counts", "queue.check", "queue.preview", "queue.attend", "contradictions.get"),
     *("memories.list", "memories.changes", "memories.moments", "memories.graph"),
-    *("recalls.list", "recalls.get", "consent.reach", "captures.list", "captures.get", "refusals.list", "search_texts"),
+    *(
+        "recalls.list",
+        "recalls.get",
+        "consent.reach",
+        "captures.list",
+        "captures.get",
+        "refusals.list",
+        "search_texts",
+        "statements.list",
+    ),
     # What ends stays ended; a fact is looked for before it is erased, and one that is gone is a conflict.
     *("profiles", "preview_erasure", "sessions.end", "erase_fact"),
     *(
@@ -41,6 +50,7 @@ NOT_WRITE_VERBS = {
         "people.get",
         "people.memories",
         "people.reads",
+        "people.view",
     ),
     *("queue.document", "queue.groups", "queue.overview", "queue.plan_many", "queue.progress", "queue.search"),
     *("queue.second_look", "refusals.counts", "subjects.get_name", "views.list", "notices.alerts", "notices.list"),
@@ -48,7 +58,9 @@ NOT_WRITE_VERBS = {
     *("notices.test", "consent.grant_many", "items.put", "items.delete", "items.get", "items.search"),
     *("items.namespaces", "items.status"),
 }
-WRITE_VERBS = sorted(CALLS.keys() - NOT_WRITE_VERBS)
+# These look for what they act on before they claim the key: they are tried over HTTP, with what is there.
+FIND_FIRST = ("me.", "codes.", "imports.", "erasure_requests.")
+WRITE_VERBS = sorted(name for name in CALLS.keys() - NOT_WRITE_VERBS if not name.startswith(FIND_FIRST))
 
 Operation = Callable[[], Awaitable[Any]]
 Rows = Callable[..., list[dict[str, Any]]]

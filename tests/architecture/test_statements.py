@@ -14,8 +14,8 @@ STATEMENTS = {
     for one in _statements(file).values()
 }
 WRITING = {name: text for name, text in STATEMENTS.items() if re.search(r"\b(INSERT INTO|UPDATE|DELETE FROM)\b", text)}
-# The one that reads all tenants, for the worker.
-ALL_TENANTS = {"jobs.known"}
+# Those that read all tenants, for the worker: everywhere, and from the nodes of a cluster that are not away.
+ALL_TENANTS = {"jobs.known", "jobs.known_elsewhere"}
 
 # A tenant that is compared with anything but the parameter, from either side, or joined by name.
 BY_A_COLUMN = re.compile(
@@ -66,3 +66,22 @@ def test_an_insert_takes_the_tenant_from_the_parameter_or_from_a_row_and_has_no_
 def test_what_writes_has_only_searched_cases() -> None:
     """A cluster replaces the comparisons of a simple one by null."""
     assert [name for name, text in WRITING.items() if re.search(r"\bCASE (?!WHEN\b)", text)] == []
+
+
+# What inserts by a query: rare calls and jobs, and what one server sends where a cluster has `recall.record_by_values`.
+BY_A_QUERY = {
+    "candidate.name_as_corrected",
+    "candidate.name_as_edited",
+    "durable.fill_scope",
+    "holders.hold",
+    "indexing.add_embedder",
+    "recall.record",
+    "scopes.record",
+}
+
+
+@pytest.mark.rule("SCL-1")
+def test_what_every_call_inserts_is_inserted_by_values() -> None:
+    """A cluster plans a row that is inserted by a query once for each shard, and locks all shards of the table for it."""
+    found = {name: found for name, text in WRITING.items() if (found := INSERTED.search(text))}
+    assert {name for name, one in found.items() if not one["source"].startswith("VALUES")} == BY_A_QUERY

@@ -1,5 +1,6 @@
 """Old captures leave for archive files: still read, still proved, never lost, blanked and dropped when they must be."""
 
+import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
 from tests.security.rows import insert, tick
-from tests.stories import event_data, promoted, proposed, run_job, run_worker
+from tests.stories import event_data, promoted, proposed, run_job, run_worker, submitted
 
 PACK = """
 pack_meta: {id: acme.archives, version: "1.0.0", ontology_version: "1.2.0"}
@@ -115,7 +116,7 @@ def test_what_an_open_proposal_rests_on_stays_and_what_was_never_consolidated_to
     assert run_job(keeping, "compact", people.tenant_id).nonzero == {}
     edited = keeping.queue.edit(people.reviewer, item.proposal_id, value="coffee")
     assert run_job(keeping, "compact", people.tenant_id).nonzero == {}, "the edited one rests on it now"
-    keeping.queue.reject(people.reviewer, edited.proposal_id, reason="no")  # type: ignore[union-attr]  # no refusal
+    keeping.queue.reject(people.reviewer, submitted(edited), reason="no")
     assert run_job(keeping, "compact", people.tenant_id).nonzero == {"captures": 1, "archives": 1}
     assert [row["capture_id"] for row in rows("captures")] == [waiting.capture_id]
     assert run_job(keeping, "compact", people.tenant_id).nonzero == {}
@@ -221,6 +222,24 @@ def test_a_changed_or_missing_file_is_found_and_never_read_as_if_it_were_right(
         assert problems() == ["unrecorded", "changed"], "the log says which file was written"
 
 
+@pytest.mark.rule("JOB-4", "AUD-2")
+def test_a_later_revision_stays_while_the_one_that_the_database_knows_is_missing(
+    keeping: Fabric, people: People, clock: FakeClock, folder: Path
+) -> None:
+    """As in a database that was recovered to a moment before a purge, beside the folder of today."""
+    promoted(keeping, people)
+    clock.advance(days=31)
+    run_job(keeping, "compact", people.tenant_id)
+    (path,) = files(folder)
+    later = path.rename(path.with_name(path.name.replace(".1.zst", ".2.zst")))
+    run_job(keeping, "compact", people.tenant_id)
+    assert files(folder) == [later]
+    assert sorted(one.kind for one in keeping.verify_archives(people.auditor).problems) == ["missing", "unknown"]
+    shutil.copy(later, path)
+    run_job(keeping, "compact", people.tenant_id)
+    assert files(folder) == [path], "with that one back, the later is left over"
+
+
 @pytest.mark.rule("JOB-4")
 def test_an_archive_is_dropped_after_its_retention_and_the_trail_says_so(
     keeping: Fabric, people: People, clock: FakeClock, folder: Path
@@ -322,7 +341,7 @@ def test_no_login_can_take_away_a_capture_that_its_transaction_does_not_archive(
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             as_role(task).execute("DELETE FROM captures")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            as_role(task).execute("SELECT collect_captures('arc_1')")
+            as_role(task).execute("SELECT collect_captures('x', 'arc_1')")
     clock.advance(days=31)
     run_job(keeping, "compact", people.tenant_id)
     kept = keeping.capture(people.run(), kind="statement", text="stays", classification="INTERNAL")
@@ -334,7 +353,7 @@ def test_no_login_can_take_away_a_capture_that_its_transaction_does_not_archive(
         [people.tenant_id, kept.capture_id, archive.archive_id, kept.seq, kept.captured_at],
     )
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        jobs.execute("SELECT collect_captures(%s)", [archive.archive_id])
+        jobs.execute("SELECT collect_captures(%s, %s)", [people.tenant_id, archive.archive_id])
     assert [row["capture_id"] for row in rows("captures")] == [kept.capture_id]
 
 
@@ -361,7 +380,8 @@ def test_a_candidate_is_unbound_from_its_capture_only_if_that_leaves(
         for capture, seq in ((leaving, leaving["seq"]), (staying, staying["seq"] + 1)):
             kept = {"captured_at": now.at.isoformat(), "holder": "*"}
             insert(jobs, "archived_captures", {**archive, **kept, "capture_id": capture["capture_id"], "seq": seq})
-        assert jobs.execute("SELECT collect_captures('arc_1')").fetchone() == (1,)
+        collected = jobs.execute("SELECT collect_captures(%s, 'arc_1')", [people.tenant_id]).fetchone()
+        assert collected == (1,)
     assert [row["capture_id"] for row in rows("captures")] == [staying["capture_id"]]
     assert bound() == [None, staying["capture_id"]]
 

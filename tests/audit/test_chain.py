@@ -16,6 +16,7 @@ from muniment.model.chain import Head
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
+from tests.faults.forging import begin_unchecked
 from tests.stories import promoted
 
 MESSAGE: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "INTERNAL"}
@@ -40,7 +41,7 @@ def tamper(server: TestServer, database: str, tenant: str) -> Callable[..., None
 
     def run(*statements: str) -> None:
         with server.connect(database) as owner:
-            owner.execute("SET session_replication_role = replica")
+            begin_unchecked(owner)
             for statement in statements:
                 changed = owner.execute(statement.replace(":tenant", f"'{tenant}'"))
                 assert changed.rowcount != 0, statement
@@ -226,7 +227,7 @@ def test_a_batch_made_anew_without_the_key_is_found(
 ) -> None:
     sealed_history(fabric, people)
     with server.connect(database) as owner:
-        owner.execute("SET session_replication_role = replica")
+        begin_unchecked(owner)
         owner.execute("UPDATE events SET actor = 'eve' WHERE tenant_id = %s AND seq = 4", [tenant])
         for number in (2, 3):
             _reforged(owner, tenant, number)
@@ -237,7 +238,7 @@ def test_a_batch_made_anew_without_the_key_is_found(
     ]
     assert found.head is None
     with server.connect(database) as owner:
-        owner.execute("SET session_replication_role = replica")
+        begin_unchecked(owner)
         # A seal over the hash that needs no key is none.
         owner.execute("UPDATE chain_batches SET seal = sha256(hash) WHERE tenant_id = %s", [tenant])
     assert [one.batch for one in fabric.verify(people.auditor).breaks] == [1, 2, 3]

@@ -144,7 +144,6 @@ def test_reading_changes_nothing(fabric: Fabric, people: People) -> None:
     before = whole_log(fabric, people)
     fabric.recall(people.run())
     fabric.get(people.run(), memory_id)
-    fabric.trail(people.auditor, memory_id)
     fabric.queue.list(people.auditor, closed=True)
     fabric.contradictions.list(people.auditor)
     fabric.consent.list(people.auditor)

@@ -19,6 +19,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from muniment.webhooks.messages import cloud_event
 from tests.connections import Connections
+from tests.faults.forging import begin_unchecked
 from tests.stories import promoted, proposed
 
 MESSAGE: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "INTERNAL"}
@@ -65,7 +66,7 @@ def tamper(server: TestServer, database: str, tenant: str) -> Callable[..., None
 
     def run(*statements: str) -> None:
         with server.connect(database) as owner:
-            owner.execute("SET session_replication_role = replica")
+            begin_unchecked(owner)
             for statement in statements:
                 changed = owner.execute(statement.replace(":tenant", f"'{tenant}'"))  # type: ignore[arg-type]
                 assert changed.rowcount != 0, statement

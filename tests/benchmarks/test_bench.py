@@ -1,6 +1,7 @@
 """Every part of the bench runs; what it measures, and the report and the picture it makes of it."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -9,27 +10,45 @@ from pathlib import Path
 import pytest
 from bench import beside, locomo, picture, readers
 from bench.__main__ import PARTS, report
+from bench.console_pages import NOT_MEASURED, OWN_PAGES, PAGES
 from bench.furnish import WORDS, furnish
 from bench.locomo import Conversation, Question, Turn
 from bench.measure import at_least, at_most
 from bench.meter import Cost, Meter, in_runs, median
+from bench.pgbouncer import PGBOUNCER
 from bench.writer import PACK
+from fastapi.routing import APIRoute
 
 from muniment import AsyncFabric
+from muniment.console import app, oidc, sign_in
+from muniment.console.pages import PAGES as MODULES
 from muniment.pack import load_pack
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.cluster.server import NODES
 from tests.language.tiny_readers import tiny_readers
 
 # These need data and other programs, or take long: they are run by hand with --quick.
 BY_HAND = {"beside", "first_start", "cli_start", "console", "readers", "replaying"}
+# And these a program or a cluster that may not be there.
+NOT_THERE = ({"pooler"} if PGBOUNCER is None else set[str]()) | ({"cluster"} if not NODES else set[str]())
 
 
-@pytest.mark.parametrize("name", sorted(PARTS.keys() - BY_HAND))
+@pytest.mark.parametrize("name", sorted(PARTS.keys() - BY_HAND - NOT_THERE))
 def test_a_part_runs_and_states_the_scope_of_each_figure(server: TestServer, name: str) -> None:
     found = asyncio.run(PARTS[name](server, True))
     assert found
     assert all(one.scope for one in found)
+
+
+def test_every_page_of_the_console_is_measured() -> None:
+    routers = (app.router, sign_in.router, oidc.router, *(module.router for module in MODULES))
+    routes = [one for router in routers for one in router.routes if isinstance(one, APIRoute)]
+    pages = {one.path.removeprefix("/console") for one in routes if "GET" in (one.methods or ())}
+    measured = {"/" + path.partition("?")[0] for path in (*PAGES.values(), *OWN_PAGES.values())}
+    assert {re.sub(r"{.*?}", "{}", one) for one in pages - NOT_MEASURED.keys()} == {
+        re.sub(r"{.*?}", "{}", one) for one in measured
+    }
 
 
 def test_an_index_over_furnished_memories_is_brought_up_to_date_and_not_read_again(server: TestServer) -> None:

@@ -43,7 +43,7 @@ class Server(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  its own word
+    def log_message(self, format: str, *args: Any) -> None: ...
 
 
 @pytest.fixture

@@ -57,20 +57,20 @@ def test_a_record_of_another_name_is_not_about_a_subject_whose_id_is_made_of_a_n
 
 @pytest.mark.rule("CAN-16", "CON-2")
 @pytest.mark.parametrize(
-    "fact",
+    ("fact", "reason"),
     [
-        {"entity": "user:joanna", "predicate": "brother_diagnosis", "value": "HIV"},
-        {"entity": "user:joanna", "predicate": "known", "value": {"brother": {"diagnosis": "HIV"}}},
-        {"entity": "colleague:tom", "predicate": "religion", "value": "muslim"},
+        ({"entity": "user:joanna", "predicate": "brother_diagnosis", "value": "HIV"}, "third_party"),
+        ({"entity": "user:joanna", "predicate": "known", "value": {"brother": {"diagnosis": "HIV"}}}, "third_party"),
+        ({"entity": "colleague:tom", "predicate": "religion", "value": "muslim"}, "third_party"),
     ],
 )
 def test_a_fact_on_a_key_that_names_somebody_else_is_about_them(
-    fabric: Fabric, people: People, fact: dict[str, Any]
+    fabric: Fabric, people: People, fact: dict[str, Any], reason: str
 ) -> None:
     grant(fabric, people, "user:joanna")
     said = {"write_class": "preference", "kind": "message", "subject": "user:joanna", **fact}
     no = refused(fabric, people.run("joanna"), **said)
-    assert (no.gate, no.reason) in (("consent", "third_party"), ("consent", "subject_is_not_the_entity"))
+    assert (no.gate, no.reason) == ("consent", reason)
 
 
 @pytest.mark.rule("CAN-13")
@@ -282,3 +282,20 @@ def test_whoever_speaks_under_another_name_speaks_of_themselves(fabric: Fabric, 
     fabric.capture(people.run("joanna"), kind="message", payload=said, classification="INTERNAL")
     assert not fabric.consolidate(people.tenant_id).proposals
     assert fabric.refusals.list(people.reviewer)[0].reason == "third_party"
+
+
+# ---- values that say it by themselves ----
+
+
+@pytest.mark.rule("CAN-13", "CON-2")
+@pytest.mark.parametrize("value", ["type 2 diabetes", ["rye", "Epilepsie"], {"note": "asthma"}])
+@pytest.mark.parametrize("predicate", ["note", "suffers_from"])
+def test_a_diagnosis_as_the_value_of_any_field_of_a_person_takes_consent(
+    fabric: Fabric, people: People, predicate: str, value: Any
+) -> None:
+    fact = {"entity": "customer:cust_1", "subject": "customer:cust_1", "predicate": predicate, "value": value}
+    assert refused(fabric, people.service, **fact).gate == "consent"
+    grant(fabric, people, "customer:cust_1")
+    assert proposed(fabric, people.service, **fact).candidate.classification == "PII"
+    about_a_thing = {"entity": "topic:t_1", "predicate": predicate, "value": value}
+    assert proposed(fabric, people.service, **about_a_thing).candidate.classification == "INTERNAL"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric, Refusal, load_pack
-from muniment.errors import Denied, NotPromotable, SelfApproval
+from muniment.errors import Denied, InvalidInput, NotPromotable, SelfApproval
 from muniment.model.capture import Receipt
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
@@ -96,6 +96,31 @@ def test_an_edit_that_makes_it_about_somebody_else_is_refused(fabric: Fabric, pe
     edited = fabric.queue.edit(people.reviewer, item.proposal_id, text="My sister has diabetes")
     assert isinstance(edited, Refusal)
     assert fabric.queue.get(people.reviewer, item.proposal_id).status == "pending"
+
+
+@pytest.mark.rule("CAN-16", "REV-14")
+@pytest.mark.parametrize("other", ["anna", "mallory", None])
+def test_a_reviewer_gives_it_to_the_runs_of_nobody_else(
+    fabric: Fabric, people: People, marked: Proposal, other: str | None
+) -> None:
+    with pytest.raises(InvalidInput, match="about a third party") as refused:
+        fabric.queue.edit(people.reviewer, marked.proposal_id, user_id=other)
+    assert refused.value.field == "user_id"
+
+
+@pytest.mark.rule("CAN-16", "REV-14")
+def test_no_edits_together_give_it_to_another_user(fabric: Fabric, people: People) -> None:
+    grant(fabric, people, "user:anna")
+    told: dict[str, Any] = {**OWN, "text": "My sister likes tea", "subject": "user:anna"}
+    item = proposed(fabric, people.run("joanna"), **told).proposal_id
+    at_once = fabric.queue.edit(people.reviewer, item, text="My sister has diabetes", user_id="mallory")
+    assert isinstance(at_once, Refusal)
+    assert (at_once.gate, at_once.reason) == ("consent", "third_party_of_another_user")
+    moved = fabric.queue.edit(people.reviewer, item, user_id="mallory")
+    assert isinstance(moved, Proposal)
+    after = fabric.queue.edit(people.reviewer, moved.proposal_id, text="My sister has diabetes")
+    assert isinstance(after, Refusal)
+    assert after.reason == "third_party_of_another_user"
 
 
 @pytest.mark.rule("CAN-16", "COR-1")

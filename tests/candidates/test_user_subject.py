@@ -62,6 +62,17 @@ def test_the_pack_says_in_which_namespace_users_are(under: Opener, people: Peopl
         assert item.candidate.subject == "customer:joanna"
 
 
+@pytest.mark.rule("CAP-12", "PAC-7")
+def test_what_users_say_is_about_them_in_the_namespace_that_the_pack_has_for_users(
+    under: Opener, people: People
+) -> None:
+    with under("identity: {namespaces: [customer], user_namespace: customer}") as fabric:
+        fabric.capture(people.run("joanna"), kind="message", text="Please call me Jo.", classification="INTERNAL")
+        fabric.consolidate(people.tenant_id)
+        (item,) = fabric.queue.list(people.reviewer)
+        assert (item.candidate.entity, item.candidate.predicate) == ("customer:joanna", "name_to_use")
+
+
 @pytest.mark.rule("CAP-12")
 def test_a_subject_that_is_named_stays_and_a_user_becomes_one() -> None:
     pack = builtin_pack()

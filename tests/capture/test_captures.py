@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from muniment import Fabric
+from muniment.database.cluster.errors import violates
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, RoleMissing
 from muniment.model.capture import Rerun
@@ -17,6 +18,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
 from tests.faults.concurrency import Calls, hold_clock
+from tests.security.rows import insert, mark, one
 from tests.stories import CONSENT, event_data, proposed, refused, run_job, run_worker
 
 SUBJECT = "customer:cust_1"
@@ -184,27 +186,26 @@ def test_of_two_who_run_a_capture_again_at_once_one_does_and_the_other_gets_an_e
 
 @pytest.mark.rule("CAP-11")
 def test_an_order_that_read_an_old_number_cannot_block_consolidation(
-    fabric: Fabric, people: People, as_role: Connect
+    fabric: Fabric, people: People, as_role: Connect, server: TestServer, database: str
 ) -> None:
     capture_id = captured(fabric, people)
     fabric.captures.rerun(people.reviewer, capture_id, "requested")
     fabric.consolidate(people.tenant_id)
     writer = as_role("writer")
-    for statement in (
-        "INSERT INTO reruns (tenant_id, capture_id, number, seq, ordered_at, txid, by, reason)"
-        " SELECT tenant_id, capture_id, number, seq, ordered_at, transaction_mark(), by, reason FROM reruns"
-        " WHERE tenant_id = %s",
-        "INSERT INTO consolidations (tenant_id, capture_id, number, at)"
-        " SELECT tenant_id, capture_id, number, at FROM consolidations WHERE tenant_id = %s AND number = 2",
-    ):
-        with pytest.raises((psycopg.errors.UniqueViolation, psycopg.errors.ForeignKeyViolation)):
-            writer.execute(statement, [people.tenant_id])
+    with server.connect(database) as owner:
+        order = one(owner, "reruns", tenant_id=people.tenant_id)
+        done = one(owner, "consolidations", tenant_id=people.tenant_id, number=2)
+    for table, row in (("reruns", order), ("consolidations", done)):
+        refused = pytest.raises((psycopg.errors.UniqueViolation, psycopg.errors.ForeignKeyViolation))
+        with refused, writer.transaction():
+            own = {"txid": mark(writer, people.tenant_id)} if "txid" in row else {}
+            insert(writer, table, row | own)
     with pytest.raises(psycopg.errors.ForeignKeyViolation) as caught:
         writer.execute(
             "INSERT INTO consolidations (tenant_id, capture_id, number, at) VALUES (%s, %s, 7, now())",
             [people.tenant_id, capture_id],
         )
-    assert caught.value.diag.constraint_name == "consolidations_ordered"
+    assert violates(caught.value, "consolidations_ordered")
 
 
 @pytest.mark.rule("CAP-11")
@@ -227,7 +228,7 @@ def test_the_database_refuses_a_fact_that_was_proposed_from_its_capture_before(
             f" SELECT {copied}, 'mc_again', 2 FROM candidates WHERE tenant_id = %s",
             [people.tenant_id],
         )
-    assert "fact" in str(caught.value.diag.constraint_name)
+    assert "_tenant_id_fact_" in str(caught.value)
 
 
 @pytest.mark.rule("CAP-11", "ERR-2")
@@ -296,7 +297,8 @@ def test_what_waits_was_erased_or_is_archived_cannot_be_run_again_and_says_so(
         assert (read.state, read.capture.content.text) == ("archived", SECRET["text"])
         seen = fabric.captures.get(people.reviewer, waiting)
         assert (seen.state, seen.capture, seen.archive) == ("archived", None, read.archive)
-        assert {one["archived"] for one in event_data(fabric, people, "capture_read")} == {True, False}
+        # Where the reviewer was shown no content, nothing was read.
+        assert [one["archived"] for one in event_data(fabric, people, "capture_read")] == [True]
         with pytest.raises(InvalidInput, match="not known of archived"):
             fabric.captures.list(people.auditor, state="archived", run_id="run_1")
 

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from tests.console.chromium import Scheme
+from tests.soak import SOAKING
+
+# A width in pixels, and the scheme.
+Look = tuple[int, Scheme]
+# Each page is looked at on a phone and at a desk, in light and in dark; in a soak also the other way round.
+LOOKS: tuple[Look, ...] = ((390, "light"), (1440, "dark"), *(((390, "dark"), (1440, "light")) if SOAKING else ()))
 VERSION = "4.14.0"
 FOLDER = Path("build/axe")
 RUN = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
@@ -39,5 +47,17 @@ def source() -> str:
 
 def findings(page: Page) -> list[Any]:
     """Serious and critical findings of the open page."""
-    page.evaluate(source())
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(source())
     return page.evaluate(RUN)
+
+
+def findings_in(page: Page, looks: Sequence[Look]) -> list[str]:
+    """Serious and critical findings of the open page at each width and in each scheme, with everything that opens open."""
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    found: list[str] = []
+    for width, scheme in looks:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        found += [f"{width} px, {scheme}: {one}" for one in findings(page)]
+    return found

@@ -2,12 +2,12 @@
 
 import shutil
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Locator, Page, Request, expect, sync_playwright
 
 from muniment import Principal
 from tests.interfaces.http import RunningServer
@@ -125,6 +125,11 @@ class Window:
             page.keyboard.press("Tab")
         return page.evaluate(TAB_ORDER, "end")
 
+    def follow(self, link: Locator) -> None:
+        """Click a link or the button of a form, and wait until the scripts of the next page have run."""
+        with self.page.expect_navigation():
+            link.click()
+
     def press(self, *keys: str) -> None:
         """Press keys one after the other, once the scripts of the page have run."""
         self.page.wait_for_load_state()
@@ -137,18 +142,46 @@ class Window:
         self.page.keyboard.type(text)
 
     def toast(self, text: str) -> None:
-        """Wait for a toast with that text."""
-        self.page.locator("[data-toasts]").get_by_text(text).wait_for()
+        """Wait for a toast with that text, which two of them may have."""
+        self.page.locator("[data-toasts]").get_by_text(text).first.wait_for()
 
     def close(self) -> None:
         """Close the window and check that it reported no problem."""
-        self.context.close()
+        self.end()
         self.assert_no_problems()
+
+    def end(self) -> None:
+        """Close the window; problems of leaving its pages do not count.
+
+        Chromium can hang when it closes a page that is on its way to another one, so each page is left first. One that
+        cannot be left stays open until the browser ends.
+        """
+        problems = list(self.problems)
+        if all(_leave(page) for page in self.context.pages):
+            self.context.close()
+        self.problems = problems
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: Any, *_: object) -> None:
-        self.context.close()
+        self.end()
         if kind is None:
             self.assert_no_problems()
+
+
+def _leave(page: Page) -> bool:
+    """Open an empty page in its place, and return whether that was possible."""
+    page.on("dialog", _accept)
+    for _ in range(3):
+        try:
+            page.goto("about:blank", timeout=10_000)
+        except Error:
+            continue  # Another navigation came between.
+        return True
+    return False
+
+
+def _accept(dialog: Dialog) -> None:
+    with suppress(Error):  # A test may have answered it.
+        dialog.accept()

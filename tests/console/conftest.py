@@ -1,6 +1,7 @@
 """Fixtures of the console's tests: browsers without script, and windows of a real browser."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser as Chromium
@@ -15,6 +16,7 @@ from tests.interfaces.http import RunningServer
 # Opens a window for a signed-in person: `open_window(people.reviewer)`, optionally narrow or dark.
 OpenWindow = Callable[..., Window]
 SignIn = Callable[[Principal], Browser]
+Sql = Callable[..., list[tuple[Any, ...]]]
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,18 @@ def admin(signed_in: SignIn, people: People) -> Browser:
     return signed_in(people.admin)
 
 
+@pytest.fixture
+def sql(server: TestServer, database: str) -> Iterator[Sql]:
+    """As somebody who may do anything: for what only a job would write."""
+    with server.connect(database) as owner:
+
+        def run(text: str, *given: Any) -> list[tuple[Any, ...]]:
+            done = owner.execute(text, given)
+            return done.fetchall() if done.description else []
+
+        yield run
+
+
 @pytest.fixture(scope="module")
 def chromium_browser() -> Iterator[Chromium]:
     """One per module: while it runs, no other event loop can run in this thread."""
@@ -85,6 +99,6 @@ def open_window(
 
     yield open_one
     for window in windows:
-        window.context.close()
+        window.end()
     for window in windows:
         window.assert_no_problems()

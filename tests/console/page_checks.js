@@ -102,7 +102,9 @@
     }
     // Each piece of what can be used, as far as it is to be seen in what it scrolls in.
     const pieces = [];
-    for (const el of all(actors).filter((one) => shown(one) && !one.closest("svg, dialog, .sr, .skip") && getComputedStyle(one).position !== "fixed")) {
+    // A bar that stays lies over what scrolls below it.
+    const stays = (el) => { for (let at = el; at; at = at.parentElement) if (getComputedStyle(at).position === "fixed") return true; return false; };
+    for (const el of all(actors).filter((one) => shown(one) && !one.closest("svg, dialog, .sr, .skip") && !stays(one))) {
       for (const rect of el.getClientRects()) {
         let [left, top, right, bottom] = [rect.left, rect.top, rect.right, rect.bottom];
         for (let at = el.parentElement; at; at = at.parentElement) {

@@ -1,4 +1,7 @@
-"""make screenshots: a picture of every page of the console over the demo tenant, and the picture in the README."""
+"""make screenshots: a picture of every page of the console over the demo tenant, and the picture in the README.
+
+`python -m tests.console.screenshots HOME queue me` goes on with a home of an earlier time, and takes only these pictures.
+"""
 
 import sys
 import tempfile
@@ -11,17 +14,41 @@ from urllib.parse import quote
 from playwright.sync_api import Browser, Page
 
 from muniment import AsyncFabric, Fabric, RunContext, Submission, demo
-from muniment.demo.shop import ANTON, BORIS, PETRA, SHOP, TENANT
+from muniment.demo.shop import ADA, ANTON, BORIS, CLARA, CUSTOMER, PETRA, SHOP, TENANT
 from muniment.errors import RoleMissing
 from muniment.model.proposal import Proposal
+from muniment.model.subject import MyMemory
 from tests.console.chromium import Scheme, Window, chromium
 from tests.server_thread import ServerThread
 from tests.stories import run_worker
 
 ALL = Path("build/screenshots")
 PICTURE = Path("docs/images/console-queue.png")
-# Pages that are seen with what comes of their button.
-PRESSED = {"audit-chain": "Verify the chain", "backtest": "Run backtest"}
+# Pages that are seen with what comes of their button, and what then appears.
+PRESSED = {
+    "audit-chain": ("Verify the chain", "[data-verified]"),
+    "backtest": ("Run backtest", "[data-result] h2"),
+    "consent-load-failed": ("Load", "[data-failed-line]"),
+    "name-search": ("Search", "[data-search] h2"),
+    "queue-bulk": ("Approve selected", "dialog[open] [data-confirm]"),
+    "queue-bulk-reject": ("Reject…", "dialog[open] [data-reject-reason]"),
+}
+# What is ticked before.
+TICKED = {"queue-bulk": "[data-select-all]", "queue-bulk-reject": "[data-select-all]"}
+# Pages with a dialog, which is as large as the window.
+IN_WINDOW = {"queue-bulk", "queue-bulk-reject"}
+# What is typed before: the id of a field, and the text.
+FILLED = {
+    "consent-load-failed": (
+        "text",
+        "consent_id,subject_ceid,purpose,predicates_allowed,data_classifications_allowed,basis,captured_at,evidence_refs\n"
+        "cns_demo_1,customer:cus_1001,support,*,PII,user_opt_in,2026-01-31T12:00:00Z,consent_screen:v3\n"
+        "cns_demo_2,customer:cus_1002,support,*,PII,user_opt_in,31.1.2026,consent_screen:v3\n"
+        "cns_demo_3,anna@example.com,support,*,PII,user_opt_in,2026-01-31T12:00:00Z,\n"
+        "cns_demo_4,customer:cus_1004,support,*,SECRET,user_opt_in,2026-01-31T12:00:00Z,\n",
+    ),
+    "name-search": ("name", "Martha"),
+}
 FORGOTTEN = "customer:cus_1036"
 LOOKS: tuple[tuple[str, int, Scheme], ...] = (
     ("light", 1280, "light"),
@@ -40,17 +67,20 @@ def main() -> None:
             add_erasure_and_denial(local)
             run_worker(local, TENANT)
             keys = demo.create_tokens(local)
-            pages = pages_of(local)
+            every = pages_of(local)
+        pages = {name: every[name] for name in sys.argv[2:] or every}
         ALL.mkdir(parents=True, exist_ok=True)
         with ServerThread(lambda: AsyncFabric.open(home=home)) as served, chromium() as browser:
             for look in LOOKS:
                 photograph(browser, served.url, keys, pages, look)
-            picture(browser, served.url, keys["boris"], pages)
+            picture(browser, served.url, keys["boris"], every)
     print(f"{len(pages) * len(LOOKS)} pictures in {ALL}, and {PICTURE}")
 
 
 def add_erasure_and_denial(local: Fabric) -> None:
     """Add what the demo lacks: an erasure and a denied attempt."""
+    local.subjects.name(PETRA, "customer:cus_1001", "Martha Jung")
+    local.webhooks.add(ADA, url="https://8.8.8.8/muniment", types=frozenset({"memory.promoted"}))
     if not local.erasures(PETRA, limit=1):
         local.erase(PETRA, subject=FORGOTTEN)
     with suppress(RoleMissing):
@@ -73,8 +103,16 @@ def pages_of(local: Fabric) -> dict[str, tuple[str, str]]:
     return {
         "signin": ("", "signin"),
         "queue": ("boris", "queue"),
-        "queue-unusual": ("boris", "queue?order=unusual&group=subject"),
+        "queue-unusual": ("boris", "queue?order=unusual"),
+        "queue-by-subject": ("boris", "queue?group=subject"),
+        "queue-by-class": ("boris", "queue?group=class"),
+        "queue-filters": ("boris", "queue?group=class&words=customer"),
+        "queue-bulk": ("boris", "queue"),
+        "queue-bulk-reject": ("boris", "queue"),
         "queue-second-look": ("boris", "queue/second-look"),
+        "proposal-comments": ("boris", f"queue/{_commented(local, spoken).proposal_id}"),
+        "me": (CUSTOMER.id, "me"),
+        "me-why": (CUSTOMER.id, f"me/memories/{_said(local).memory_id}"),
         "proposal-attack": ("boris", f"queue/{_attack(local, queue).proposal_id}"),
         "state": ("olga", "state"),
         "refusals": ("boris", "captures/refusals"),
@@ -98,7 +136,14 @@ def pages_of(local: Fabric) -> dict[str, tuple[str, str]]:
         "recalls": ("anton", "why/recalls"),
         "recall": ("anton", f"why/recalls/{recall}"),
         "replay": ("anton", f"why/replay?recall_id={recall}"),
+        "believed": ("anton", "why/believed"),
+        "captures": ("boris", "captures"),
+        "people": ("petra", "people"),
+        "person": ("petra", f"people?subject={quote(subject)}&user_id={quote(subject.partition(':')[2])}"),
+        "name-search": ("petra", "people"),
         "consent": ("petra", "consent"),
+        "consent-load": ("petra", "consent/load"),
+        "consent-load-failed": ("petra", "consent/load"),
         "ledger": ("petra", f"consent?subject={quote(subject)}"),
         "grant": ("petra", "consent/new"),
         "erasure": ("petra", "erasures"),
@@ -115,9 +160,28 @@ def pages_of(local: Fabric) -> dict[str, tuple[str, str]]:
         "packs-compare": ("ada", f"packs/compare?one={quote(refs[-2])}&other={quote(refs[-1])}"),
         "backtest": ("ada", f"packs/backtest?pack={quote(refs[-1])}"),
         "pack-new": ("ada", "packs/new"),
+        "pack-history": ("ada", "packs/history"),
+        "backfills": ("boris", "packs/backfills"),
+        "admin-keys": ("ada", "admin/keys"),
+        "admin-webhooks": ("ada", "admin/webhooks"),
+        "admin-limits": ("ada", "admin/limits"),
         "notices": ("boris", "notices"),
         "problem": ("boris", "memory/pm_none"),
     }
+
+
+def _commented(local: Fabric, proposal: Proposal) -> Proposal:
+    """A proposal that two reviewers talk about."""
+    asked = "@boris is this how she signs, or how she wants to be called? Anna from the store would know."
+    local.queue.comment(CLARA, proposal.proposal_id, text=asked, mentions=("boris",))
+    told = "@clara how she wants to be called: she says so to the store, too."
+    return local.queue.comment(BORIS, proposal.proposal_id, text=told, mentions=("clara",))
+
+
+def _said(local: Fabric) -> MyMemory:
+    """A memory of the end user, who asked for another to be forgotten."""
+    held = local.me.list(CUSTOMER)
+    return next((one for one in held if one.state == "live"), held[0])
 
 
 def _contradicting(queue: list[Proposal]) -> Proposal:
@@ -158,10 +222,16 @@ def photograph(
         page = windows[who].page
         page.goto(f"/console/{path}")
         wait_for_scripts(page)
+        if picture_of in FILLED:
+            page.locator(f"#{FILLED[picture_of][0]}").fill(FILLED[picture_of][1])
+        if picture_of in TICKED:
+            page.locator(TICKED[picture_of]).check()
         if picture_of in PRESSED:
-            page.get_by_role("button", name=PRESSED[picture_of]).click()
-            page.locator("[data-result] :is([data-verified], h2)").first.wait_for()
-        page.screenshot(path=ALL / f"{picture_of}-{name}.png", full_page=True)
+            button, then = PRESSED[picture_of]
+            page.get_by_role("button", name=button, exact=True).click()
+            page.locator(then).first.wait_for(timeout=120_000)
+            wait_for_scripts(page)
+        page.screenshot(path=ALL / f"{picture_of}-{name}.png", full_page=picture_of not in IN_WINDOW)
     for window in windows.values():
         window.context.close()
 

@@ -1,5 +1,7 @@
 """Administration in the console: keys, webhooks, models and budgets, and backfills."""
 
+import re
+
 import pytest
 
 from muniment.testing import People
@@ -75,14 +77,52 @@ memory_layer:
     assert "every label but" in shown and "77" in shown and "1,234" in shown
 
 
+@pytest.mark.rule("MET-10", "JOB-10")
+def test_each_budget_says_how_much_of_it_is_used_now(
+    admin: Browser, http_server: RunningServer, people: People
+) -> None:
+    budgets = "[{records: 2}, {tier: semantic, records: 10}, {tier: durable, bytes: 1000000}]"
+    pack = acme("1.0.0", f"memory_layer: {{budgets: {budgets}, alerts: {{budget_share: 0.9}}}}")
+    put_in_force(http_server.local, people.tenant_id, pack)
+    for predicate in ("eats", "drinks"):
+        promoted(http_server.local, people, "rye", predicate=predicate)
+    shown = admin.get("admin/limits")
+    assert re.findall(r'data-share="([^"]+)"', shown) == ["1.0", "0.2", "0.0"]
+    said = words(shown)
+    assert "2 of 2" in said and "2 of 10" in said and "0 of 1,000,000" in said
+    assert "100 %, full" in said and "20 %" in said and "no limit" in said
+
+
+@pytest.mark.rule("MET-10")
+def test_what_the_budgets_limit_is_counted_once_a_minute_for_this_page_and_the_metrics(
+    admin: Browser, http_server: RunningServer, people: People
+) -> None:
+    fabric = http_server.local
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", "memory_layer: {budgets: [{records: 10}]}"))
+    promoted(fabric, people, "rye", predicate="eats")
+    counted = f'Counted <time datetime="{http_server.clock.now.isoformat()}"'
+    shown = admin.get("admin/limits")
+    assert "1 of 10" in words(shown) and counted in shown
+    http_server.clock.advance(seconds=59)
+    promoted(fabric, people, "rye", predicate="drinks")
+    shown = admin.get("admin/limits")
+    assert "1 of 10" in words(shown) and counted in shown
+    assert counted in admin.get("metrics"), "the same count"
+    http_server.clock.advance(seconds=1)
+    shown = admin.get("admin/limits")
+    assert "2 of 10" in words(shown) and "Counted " in shown and counted not in shown
+
+
 @pytest.mark.rule("JOB-8")
 def test_a_backfill_is_planned_first_then_ordered_by_a_reviewer(
     admin: Browser, reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
     assert "No backfills" in words(admin.get("packs/backfills"))
+    assert "A reviewer orders it" in words(admin.get("packs/backfills"))
     promoted(http_server.local, people)
     put_in_force(http_server.local, people.tenant_id, acme("1.0.0"))
     ref = http_server.local.packs.in_force(people.admin).pack
+    assert f'value="{ref}"' in reviewer.get("packs/backfills")
     planned = reviewer.post("packs/backfills/plan", ref=ref)
     assert (planned.status_code, "data-plan" in planned.text) == (200, True)
     assert http_server.local.packs.backfills(people.admin) == []

@@ -10,13 +10,18 @@ from muniment.console.figures import figures
 from muniment.model.metrics import (
     AutoAccuracy,
     CalibrationCurve,
+    ClassQueue,
+    ContradictionMetrics,
     CurvePoint,
     FlowMetrics,
     Metrics,
     OwnerQueue,
+    PromotionTally,
     QueueMetrics,
     RefusalTally,
+    Spread,
     TokenMetrics,
+    WorkflowHits,
 )
 from muniment.testing import People
 from tests.console.browser import words
@@ -51,7 +56,7 @@ def test_overdue_names_who_has_to_act() -> None:
     [
         ((), 0.9, ""),
         ((_auto(suspended=True),), 0.9, "suspended. Look at what was wrong"),
-        ((_auto(),), 0.9, "right in 80.0 % of its samples, below the floor"),
+        ((_auto(),), 0.9, "right in 80 % of its samples, below the floor"),
         ((_auto(waiting=3),), 0.5, "3 samples wait in the queue"),
         ((_auto(),), 0.5, "nothing to do"),
     ],
@@ -65,12 +70,12 @@ def test_refusals_name_the_gate_that_refuses_most() -> None:
     counts = (("consent", "missing", 2), ("consent", "ended", 2), ("redaction", "email", 1))
     tallies = tuple(RefusalTally(gate=gate, reason=reason, count=count) for gate, reason, count in counts)
     said = advice.refusals(measured(flow=FlowMetrics(refusals=tallies)))
-    assert said.startswith("Consent refuses most, 4 of 5 (80.0 %)") and "ask for consent" in said
+    assert said.startswith("Consent refuses most, 4 of 5 (80 %)") and "ask for consent" in said
     assert advice.refusals(measured()) == ""
 
 
 def test_tokens_and_calibration_say_what_to_do() -> None:
-    assert "saves 75.0 %" in advice.tokens(measured(tokens=TokenMetrics(prompts=1, compiled=25, captures=100)))
+    assert "saves 75 %" in advice.tokens(measured(tokens=TokenMetrics(prompts=1, compiled=25, captures=100)))
     assert "lower max_recalls" in advice.tokens(measured(tokens=TokenMetrics(prompts=1, compiled=200, captures=100)))
 
     def curve(verdicts: int, approved: int) -> CalibrationCurve:
@@ -81,6 +86,42 @@ def test_tokens_and_calibration_say_what_to_do() -> None:
     assert "claims more than people confirm" in advice.calibration(curve(40, 10))
     assert "confirm more than it claims" in advice.calibration(curve(40, 40))
     assert "nothing to do" in advice.calibration(curve(40, 28))
+
+
+@pytest.mark.rule("MET-5", "MET-7")
+def test_charts_of_the_queue_say_how_much_work_waits_and_where_to_begin() -> None:
+    none = measured()
+    tellers = (advice.throughput, advice.queue_age, advice.contradictions, advice.hits, advice.promotions)
+    assert [tell(none) for tell in tellers] == [""] * 5
+    late = ClassQueue(write_class="preference", past_due=2, waiting=Spread(count=4, longest=2 * 86400.0))
+    fresh = ClassQueue(write_class="statement", waiting=Spread(count=2, longest=3600.0))
+    queue = QueueMetrics(decided=60, waiting=Spread(count=6), by_class=(fresh, late))
+    assert advice.throughput(measured(queue=queue)) == (
+        "People decide 2 facts a day: what waits now, 6, is 3 d of work."
+    )
+    assert "nothing waits" in advice.throughput(measured(queue=QueueMetrics(decided=60)))
+    assert advice.queue_age(measured(queue=queue)) == (
+        "Preference waits longest, 2 d, and 2 of it is overdue: begin there."
+    )
+    assert "none of it is overdue" in advice.queue_age(measured(queue=QueueMetrics(by_class=(fresh,))))
+    both = ContradictionMetrics(open=Spread(count=2, longest=86400.0), resolved=Spread(count=1))
+    assert advice.contradictions(measured(contradictions=both)) == "2 are open, the oldest for 1 d: settle that first."
+    settled = ContradictionMetrics(resolved=Spread(count=1))
+    assert advice.contradictions(measured(contradictions=settled)) == "None is open: nothing to do."
+    told = {one.name: one.advice for one in figures(measured(queue=queue, contradictions=both), None)}
+    assert told["throughput"] and told["queue-age"] and told["contradictions"]
+
+
+@pytest.mark.rule("MET-2")
+def test_charts_of_use_say_whether_recall_is_cited_and_what_was_promoted_without_a_person() -> None:
+    unused = WorkflowHits(workflow_id=None, recalls=4, looked_at=4, found=4, cited=0)
+    assert "No capture cites" in advice.hits(measured(hits=(unused,)))
+    used = unused.model_copy(update={"cited": 4})
+    assert "cite something of 50 %" in advice.hits(measured(hits=(unused, used)))
+    tallies = (PromotionTally(tier="semantic", write_class="preference", auto=False, count=3),)
+    assert advice.promotions(measured(flow=FlowMetrics(promotions=tallies))) == (
+        "3 facts became memory, none of them without a person."
+    )
 
 
 @pytest.mark.rule("MET-7")

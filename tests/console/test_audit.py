@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,12 +15,15 @@ import pytest
 from fastapi import Request, Response
 
 from muniment.console.csv_lines import csv_line
+from muniment.console.event_details import event_details, event_ids
 from muniment.console.progress import LINES, Progress, Work, respond
-from muniment.console.rendering import parsed_time, time
+from muniment.console.rendering import page, parsed_time, time
 from muniment.errors import RoleMissing, StorageUnavailable
+from muniment.model.chain import Verification
 from muniment.pack import builtin_pack, load_pack
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser, words
+from tests.faults.forging import begin_unchecked
 from tests.interfaces.http import RunningServer
 from tests.recall.batches import promoted_together
 from tests.stories import promoted, run_job
@@ -33,7 +37,7 @@ def tamper(server: TestServer, database: str, tenant: str) -> Callable[[str], No
 
     def run(statement: str) -> None:
         with server.connect(database) as owner:
-            owner.execute("SET session_replication_role = replica")
+            begin_unchecked(owner)
             assert owner.execute(statement.replace(":tenant", f"'{tenant}'")).rowcount
 
     return run
@@ -41,7 +45,8 @@ def tamper(server: TestServer, database: str, tenant: str) -> Callable[[str], No
 
 def kinds(page: str) -> list[str]:
     """What the events of a page are, in their order."""
-    return [words(part.partition("</td>")[0]) for part in page.split('data-th="Event">')[1:]]
+    cells = [part.partition("</td>")[0] for part in page.split('data-th="Event"')[1:]]
+    return [words(one.partition(">")[2]) for one in cells]
 
 
 @pytest.mark.rule("AUD-1")
@@ -76,6 +81,8 @@ def test_the_log_is_narrowed_to_a_range_of_time_and_exported(
     assert "retracted" not in before and before[0] == "promoted"
     assert "No matches" in auditor.get("audit", since=(moment + timedelta(days=1)).isoformat())
     auditor.get("audit", 400, since="yesterday")
+    whole = auditor.get("audit/export", format="jsonl")
+    assert auditor.get("audit/export", format="jsonl", since="0001-01-01", until="9999-12-31") == whole
     lines = auditor.get("audit/export", format="jsonl", since=moment.isoformat()).splitlines()
     assert [json.loads(one)["type"] for one in lines] == ["memory.retracted"]
     table = list(csv.reader(io.StringIO(auditor.get("audit/export", format="csv"))))
@@ -97,6 +104,13 @@ def test_of_an_event_with_many_items_the_first_are_shown(
     assert kinds(page) == ["promoted"]
     assert first in page and last not in page and "and 3 more" in words(page)
     assert last in auditor.get("audit", about=last)
+
+
+def test_the_ids_of_an_event_are_named_once_and_of_many_the_first() -> None:
+    some = [{"memory_id": f"pm_{n}", "proposal_id": "mwp_1", "reason": "<b>"} for n in range(7)]
+    assert words(str(event_ids(some))) == "pm_0 , mwp_1 , pm_1 , pm_2 , pm_3 and those of 2 more"
+    assert words(str(event_ids([{"subject": "<b>x", "memory_ids": ["pm_1", "pm_1"]}]))) == "<b>x , pm_1"
+    assert event_ids([{"count": 3}]) == ""
 
 
 def test_a_time_in_an_event_is_shown_like_any_other_and_other_texts_stay_as_they_are() -> None:
@@ -123,6 +137,18 @@ def test_a_long_log_comes_page_by_page_and_nothing_twice(
     assert len(kinds(auditor.get("audit", actor="importer", before=more))) == 10
     numbers = [part.partition('"')[0] for page in (first, second) for part in page.split('data-event="')[1:]]
     assert len(set(numbers)) == 60
+
+
+@pytest.mark.rule("AUD-1")
+def test_provenance_begins_with_the_memories_that_were_promoted_last(
+    auditor: Browser, http_server: RunningServer, people: People
+) -> None:
+    assert "No memories yet" in auditor.get("audit/trail")
+    first, second = (promoted(http_server.local, people, "x", predicate=name) for name in ("eats", "drinks"))
+    http_server.local.retract(people.reviewer, first, reason="wrong")
+    page = auditor.get("audit/trail")
+    assert re.findall(r'data-memory="([^"]+)"', page) == [second, first]
+    assert f"/console/audit/trail?memory_id={first}" in page and "retracted" in words(page)
 
 
 @pytest.mark.rule("AUD-3")
@@ -154,6 +180,17 @@ def test_the_chain_is_verified_and_every_break_is_reported_at_its_place(
     assert "The chain is broken in 1 place." in words(broken)
     assert 'data-break="changed"' in broken
     assert 'href="/console/audit?before=3"' in broken
+
+
+@pytest.mark.rule("SCL-2")
+def test_what_is_below_the_promise_is_shown_beside_an_intact_chain() -> None:
+    below = ("worker1:5432: the planner may keep samples of 2 columns with content", "worker2:5432: 1 shard")
+    found = Verification(ok=True, events=3, batches=1, unsealed=0, below_promise=below)
+    shown = words(bytes(page("audit_chain.html", None, head=None, found=found, text="").body).decode())
+    assert "The chain is intact." in shown
+    assert f"less than is promised, and nothing is served until it is repaired. {'; '.join(below)}" in shown
+    without = page("audit_chain.html", None, head=None, found=found.model_copy(update={"below_promise": ()}), text="")
+    assert b"data-below-promise" not in bytes(without.body)
 
 
 @pytest.mark.rule("AUD-4")
@@ -294,3 +331,8 @@ def test_only_an_auditor_is_let_in(http_server: RunningServer, people: People) -
     assert reviewer.post("audit/chain").status_code == 403
     assert reviewer.post("audit/archives").status_code == 403
     reviewer.close()
+
+
+def test_what_an_event_says_is_so_or_not_is_said_in_words() -> None:
+    shown = words(str(event_details({"archived": False, "document": True, "count": 1, "nested": {"finished": True}})))
+    assert shown == "archived no document yes count 1 nested finished yes"

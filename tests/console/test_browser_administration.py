@@ -33,7 +33,7 @@ def test_a_consent_is_granted_renewed_and_revoked(open_window: OpenWindow, site:
     window.toast("Consent recorded")
     promoted(site.local, people, classification="PII", subject=SUBJECT)
     assert texts(site.local, people.run())
-    page.get_by_role("link", name="Renew").click()
+    window.follow(page.get_by_role("link", name="Renew"))
     expect(page.get_by_label("Basis")).to_have_value("opt_in")
     page.get_by_role("button", name="Renew").click()
     window.toast("Consent renewed")
@@ -77,11 +77,11 @@ def test_the_log_is_narrowed_and_the_chain_verified_in_place(
     page.get_by_label("Event", exact=True).select_option("memory.promoted")
     page.get_by_role("button", name="Show").click()
     expect(page.locator("[data-event]")).to_have_count(1)
-    page.get_by_role("link", name="Clear").click()
+    window.follow(page.get_by_role("link", name="Clear"))
     page.get_by_label("Actor").fill("boris")
-    page.get_by_role("button", name="Show").click()
+    window.follow(page.get_by_role("button", name="Show"))
     assert {one.text_content() for one in page.locator("[data-event] td.by a").all()} == {"boris"}
-    page.get_by_role("link", name="Chain").click()
+    window.follow(page.get_by_role("link", name="Chain"))
     with page.expect_download() as exported:
         page.get_by_role("link", name="Export the head").click()
     kept = tmp_path / "head.json"
@@ -107,7 +107,7 @@ def test_denied_attempts_and_the_provenance_of_a_memory_are_a_click_away(
     window = open_window(people.auditor)
     page = window.go("audit/security")
     expect(page.locator("[data-event]")).to_contain_text("petra")
-    page.get_by_role("link", name="Provenance").click()
+    window.follow(page.get_by_role("link", name="Provenance"))
     page.get_by_label("Memory").fill(memory)
     page.get_by_role("button", name="Show provenance").click()
     expect(page.locator("[data-trail]")).to_have_attribute("data-trail", memory)
@@ -121,12 +121,12 @@ def test_the_charts_of_a_window_can_be_read_as_tables(
     window = open_window(people.person("rita", "auditor", "admin"))
     page = window.go("metrics")
     expect(page.locator("[data-figure] svg").first).to_be_visible()
-    page.get_by_role("link", name="24 hours").click()
+    window.follow(page.get_by_role("link", name="24 hours"))
     expect(page.get_by_role("link", name="24 hours")).to_have_attribute("aria-current", "true")
     chart = page.locator("[data-figure]:has(svg)").first
     chart.get_by_text("Show as a table").click()
     expect(chart.get_by_role("table")).to_be_visible()
-    page.get_by_role("link", name="Background work").click()
+    window.follow(page.get_by_role("link", name="Background work"))
     expect(page.get_by_role("heading", name="Parked captures")).to_be_visible()
 
 
@@ -153,7 +153,7 @@ def test_a_pack_is_registered_compared_and_tried_on_history(
         window.toast(f"shop@{version} is registered")
     page.get_by_role("link", name="Changes").first.click()
     expect(page.locator("[data-change$=max_recalls] ins")).to_have_text("9")
-    page.get_by_role("link", name="Backtest").click()
+    window.follow(page.get_by_role("link", name="Backtest"))
     page.get_by_label("Pack to test").select_option("shop@1.1.0")
     page.get_by_role("button", name="Run backtest").click()
     expect(page.locator("[data-result]")).to_contain_text("Notes")

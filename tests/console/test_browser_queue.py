@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from muniment.console.visitors import COOKIE, ZONE
 from muniment.testing import People
 from tests.console.chromium import Window
 from tests.console.conftest import OpenWindow
@@ -58,11 +59,13 @@ def test_signing_in_goes_to_what_was_wanted_and_signing_out_ends_it(
     page.get_by_role("button", name="Sign in").click()
     expect(page).to_have_url(f"{site.url}/console/queue/{item}")
     expect(page.get_by_role("heading", level=1)).to_contain_text("email")
-    (cookie,) = window.context.cookies()
-    assert (cookie.get("httpOnly"), cookie.get("sameSite")) == (True, "Strict")
+    cookies = {one.get("name"): one for one in window.context.cookies()}
+    # The other one is the time zone, which the pages' script writes.
+    session = cookies[COOKIE]
+    assert (len(cookies), session.get("httpOnly"), session.get("sameSite")) == (2, True, "Strict")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("API key")).to_be_visible()
-    assert window.context.cookies() == []
+    assert [one.get("name") for one in window.context.cookies()] == [ZONE]
     page.go_back()
     expect(page.get_by_label("API key")).to_be_visible()
 
@@ -107,7 +110,7 @@ def test_a_proposal_is_opened_beside_its_evidence_and_approved_after_a_way_back(
     page = window.page
     page.clock.install()
     window.go("queue")
-    rows(page).get_by_role("link").first.click()
+    window.follow(rows(page).get_by_role("link").first)
     expect(page.get_by_label("Text of the capture")).to_have_text(text)
     expect(page.locator("blockquote mark")).to_contain_text("email")
     page.get_by_role("button", name="Preview").click()
@@ -161,7 +164,7 @@ def test_it_is_rejected_with_a_reason_and_the_next_one_comes(
     page = window.page
     page.clock.install()
     window.go("queue")
-    rows(page).first.get_by_role("link").click()
+    window.follow(rows(page).first.get_by_role("link"))
     page.locator("#reject summary").click()
     page.get_by_label("Reason").fill("wrong")
     page.get_by_role("button", name="Reject", exact=True).click()
@@ -208,12 +211,14 @@ def test_what_is_left_out_of_all_that_were_chosen_is_shown_at_its_row(
     page.get_by_label("Select all").check()
     page.get_by_role("button", name="Approve selected").click()
     dialog = page.get_by_role("dialog", name="Approve 2 proposals?")
-    expect(dialog.get_by_role("region", name="Left out")).to_contain_text("1: low in trust")
+    expect(dialog.get_by_role("region", name="Left out")).to_contain_text("1: addresses the model, low in trust")
     expect(dialog).to_contain_text("2 preference")
     dialog.get_by_role("button", name="Approve").click()
     held(window)
     expect(rows(page)).to_have_count(1)
-    expect(page.locator("[data-row-problem]")).to_have_text("Left out: low in trust. Open it to approve it on its own.")
+    expect(page.locator("[data-row-problem]")).to_have_text(
+        "Left out: addresses the model, low in trust. Open it to approve it on its own."
+    )
     assert [status(site, people, one) for one in (*ids, hostile)] == ["promoted", "promoted", "pending"]
 
 
@@ -278,7 +283,9 @@ def test_leaving_the_page_sends_what_was_decided(open_window: OpenWindow, site: 
     window = open_window(people.reviewer)
     page = window.go("queue")
     window.press("j", "a")
-    window.toast("Approving one proposal")
+    page.locator("[data-confirm]:focus").wait_for()
+    window.press("Enter")
+    window.toast("Approving one proposal: customer:cust_1 eats 0: rye")
     page.get_by_role("navigation", name="Console").get_by_role("link", name="Memory").click()
     page.get_by_role("heading", name="Memory").wait_for()
     eventually(lambda: status(site, people, first) == "promoted")
@@ -302,11 +309,16 @@ def test_everything_is_done_by_keyboard_from_signing_in_on(
     window.press("Escape")
     # The first is approved, undone, and approved after all.
     window.press("j", "a")
+    page.locator("[data-confirm]:focus").wait_for()
+    window.press("Enter")
     expect(page.locator("tr.pending")).to_have_count(1)
     window.press("u")
     window.toast("Undone")
     expect(page.locator("tr.pending")).to_have_count(0)
     window.press("k", "k", "a")
+    page.locator("[data-confirm]:focus").wait_for()
+    window.press("Enter")
+    expect(page.locator("tr.pending")).to_have_count(1)
     # The second and the third are chosen and rejected, with a reason.
     window.press("x", "j", "x", "r")
     expect(page.get_by_role("dialog")).to_contain_text("Reject 2 proposals")

@@ -1,9 +1,11 @@
 """Captures and refusals in the console: listed, read with a record of it, run again."""
 
+import re
 from typing import Any
 
 import pytest
 
+from muniment.console.pages import refused as refused_pages
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.console.conftest import SignIn
@@ -50,6 +52,39 @@ def test_refusals_have_a_page_with_gate_and_reason_and_a_way_to_run_the_capture_
     reviewer.get("captures/refusals", 400, after="nonsense")
     assert reviewer.post("captures/cap_none/rerun").status_code == 404
     assert reviewer.post(f"captures/{capture_id}/rerun", reason="because").status_code == 422
+
+
+@pytest.mark.rule("CAP-11")
+def test_all_that_a_gate_refused_for_one_reason_is_run_again_in_steps_that_say_how_many_are_left(
+    reviewer: Browser, http_server: RunningServer, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refused_pages, "MOST_RERUN", 2)
+    monkeypatch.setattr(refused_pages, "_PAGE", 3)
+    ids = {refused(http_server, people) for _ in range(5)}
+    assert len(ids) == 5
+    local = http_server.local
+    local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    fields, told = {"gate": "consent", "reason": "consent_missing"}, []
+    for step in range(3):
+        answer = reviewer.post("captures/refusals/rerun", **fields)
+        assert answer.status_code == 303
+        page = reviewer.get(answer.headers["location"].removeprefix("/console/"))
+        told.append(words(page))
+        after = re.search(r'name="after" value="([^"]+)"', page)
+        assert (after is None) == (step == 2)
+        if after is not None:
+            fields["after"] = after[1]
+    assert "2 captures are run again, 3 are left" in told[0]
+    assert "2 captures are run again, 1 is left" in told[1]
+    assert "1 capture is run again" in told[2] and "left" not in told[2]
+    del fields["after"]
+    again = reviewer.post("captures/refusals/rerun", **fields).headers["location"]
+    assert "0 captures are run again" in words(reviewer.get(again.removeprefix("/console/"))), "they wait already"
+    local.consolidate(people.tenant_id)
+    (item,) = local.queue.list(people.reviewer)
+    assert (item.count, item.candidate.capture_id in ids) == (5, True)
+    assert local.refusals.list(people.reviewer, latest=True) == []
+    assert reviewer.post("captures/refusals/rerun", gate="consent").status_code == 422
 
 
 @pytest.mark.rule("CAP-11", "ISO-5")

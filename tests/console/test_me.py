@@ -48,11 +48,23 @@ def test_a_person_confirms_what_waits_and_sees_why_it_is_held(
     assert joanna.post(f"me/proposals/{waits}/confirm").status_code == 303
     (memory,) = own_server.local.me.list(subject(people, "joanna"))
     details = words(joanna.get(f"me/memories/{memory.memory_id}"))
-    assert "you said it" in details and "approve by joanna" in details
+    assert "you said it" in details and "approved by joanna" in details
     assert joanna.post(f"me/memories/{memory.memory_id}/correct", right="Joanna drinks tea.").status_code == 303
     assert "waits" not in details and "A reviewer decides" in words(joanna.get("me"))
     assert joanna.post(f"me/memories/{memory.memory_id}/forget").status_code == 303
     assert own_server.local.recall(people.run("joanna")).records == ()
+
+
+@pytest.mark.rule("SUB-1")
+def test_a_person_is_told_in_words_what_reviewers_did(
+    joanna: Browser, own_server: RunningServer, people: People
+) -> None:
+    queue, waits = own_server.local.queue, _said(own_server, people, "Joanna drinks tea.")
+    queue.comment(people.reviewer, waits, text="heard it too")
+    memory_id = queue.approve(people.reviewer, waits, note="heard it").memory_id
+    queue.look_again(people.second_reviewer, waits, would="approve")
+    said = words(joanna.get(f"me/memories/{memory_id}"))
+    assert "commented by boris" in said and "approved by boris" in said and "looked at again by clara" in said
 
 
 @pytest.mark.rule("SUB-4", "CON-9")
@@ -66,6 +78,32 @@ def test_a_person_answers_consents_and_revokes(joanna: Browser, own_server: Runn
     assert joanna.post(f"me/consents/{given.consent_id}/revoke").status_code == 303
     assert joanna.post("me/consents", labels="PII").status_code == 303
     assert [one.state for one in own_server.local.me.consents(person) if one.action == "grant"] == ["revoked", "active"]
+
+
+@pytest.mark.rule("SUB-4")
+def test_a_person_is_offered_the_labels_that_need_their_consent(
+    joanna: Browser, own_server: RunningServer, people: People
+) -> None:
+    shown = joanna.get("me")
+    assert 'name="labels" value="PII">' in shown and 'name="labels" value="RESTRICTED">' in shown
+    assert 'value="INTERNAL"' not in shown
+    assert joanna.post("me/consents", labels=["PII", "RESTRICTED"]).status_code == 303
+    (given,) = own_server.local.me.consents(subject(people, "joanna"))
+    assert given.data_classifications_allowed == ("PII", "RESTRICTED")
+    assert joanna.post("me/consents").status_code == 400
+
+
+@pytest.mark.rule("SUB-1")
+def test_what_only_a_reviewer_decides_is_not_asked_of_the_person(
+    joanna: Browser, own_server: RunningServer, people: People
+) -> None:
+    fact = {"write_class": "preference", "entity": "user:tom", "predicate": "likes", "value": "cellos"}
+    waits = own_server.local.propose(people.run("joanna"), **fact, classification="INTERNAL")
+    shown = joanna.get("me")
+    assert "Shall this be remembered?" not in shown
+    part = words(shown.partition('id="reviewed"')[2].partition("</section>")[0])
+    assert "A reviewer decides about these" in part and "it is about somebody else" in part
+    assert f"me/proposals/{getattr(waits, 'proposal_id', '')}" not in shown
 
 
 @pytest.mark.rule("SUB-5")
@@ -111,3 +149,18 @@ def test_the_address_that_an_agent_gets_asks_to_sign_in(own_server: RunningServe
     assert answer.status_code == 303 and answer.headers["location"].startswith("/console/signin?next=")
     key = own_server.key(people.run("joanna"), user_id="joanna")
     assert own_server.ask("GET", "/v1/me/memories", key=key).status_code == 403
+
+
+@pytest.mark.rule("SUB-1")
+def test_facts_about_oneself_are_shown_without_ones_own_id(
+    joanna: Browser, own_server: RunningServer, people: People
+) -> None:
+    fact = {"write_class": "preference", "predicate": "shoe_size", "classification": "INTERNAL"}
+    for entity, value in (("customer:joanna", "42"), ("customer:joanna2", "43")):
+        made = own_server.local.propose(people.run("joanna"), entity=entity, value=value, **fact)
+        own_server.local.queue.approve(people.reviewer, getattr(made, "proposal_id", ""))
+    shown = joanna.get("me")
+    assert "customer:joanna shoe" not in words(shown) and 'Forget: shoe size: 42"' in shown
+    assert "customer:joanna2 shoe size: 43" in words(shown)
+    one = next(one for one in own_server.local.me.list(subject(people, "joanna")) if one.value == "42")
+    assert "customer:joanna shoe" not in words(joanna.get(f"me/memories/{one.memory_id}"))

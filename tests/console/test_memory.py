@@ -129,6 +129,18 @@ def test_one_memory_shows_its_whole_life(reviewer: Browser, http_server: Running
     assert 'data-state="superseded"' in page
 
 
+def test_comments_and_second_looks_are_in_the_history_of_a_memory_and_in_its_provenance(
+    reviewer: Browser, auditor: Browser, http_server: RunningServer, people: People
+) -> None:
+    item = proposed(http_server.local, people.run(), **KEY, value="email").proposal_id
+    http_server.local.queue.comment(people.reviewer, item, text="asked the customer")
+    memory_id = http_server.local.queue.approve(people.second_reviewer, item).memory_id
+    http_server.local.queue.look_again(people.reviewer, item, would="approve")
+    for page in (reviewer.get(f"memory/{memory_id}"), auditor.get("audit/trail", memory_id=memory_id)):
+        said = words(page)
+        assert "asked the customer" in said and "Commented" in said and "Looked again, agrees" in said
+
+
 @pytest.mark.rule("PRO-8")
 def test_an_undone_memory_says_who_undid_it_and_its_proposal_offers_to_lift_that(
     reviewer: Browser, http_server: RunningServer, people: People
@@ -250,7 +262,22 @@ def test_the_graph_is_drawn_and_shown_as_a_table(reviewer: Browser, http_server:
     assert "works_at" in page
     assert "company:globex" in reviewer.get("memory/graph", entity=SUBJECT, hops="2")
     assert "No linked entities" in reviewer.get("memory/graph", entity="customer:nobody")
-    assert "Choose an entity" in reviewer.get("memory/graph")
+
+
+def test_the_graph_begins_with_the_entities_of_the_latest_memories_the_linked_first(
+    reviewer: Browser, http_server: RunningServer, people: People
+) -> None:
+    assert "No entities yet" in reviewer.get("memory/graph")
+    for predicate in ("eats", "drinks"):
+        promoted(http_server.local, people, "rye", predicate=predicate, entity="customer:cust_9")
+    promoted(http_server.local, people, "company:acme", predicate="works_at")
+    ended = promoted(http_server.local, people, "x", entity="customer:cust_8")
+    http_server.local.retract(people.reviewer, ended, reason="wrong")
+    page = reviewer.get("memory/graph").partition("data-entities")[2]
+    assert re.findall(r'href="/console/memory/graph\?entity=([^"]+)"', page) == [
+        "customer%3Acust_1", "customer%3Acust_9"
+    ]  # fmt: skip
+    assert re.findall(r'class="num"><span>(\d+)<', page) == ["1", "1", "2", "0"]
 
 
 def test_stored_words_stay_words(reviewer: Browser, http_server: RunningServer, people: People) -> None:

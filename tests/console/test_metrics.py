@@ -1,7 +1,6 @@
 """Metrics in the console: charts as they are drawn, the figures of a window, breakers, and the work in hand."""
 
 import re
-from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree
@@ -14,27 +13,15 @@ from muniment.console import charts
 from muniment.console.charts import Bars, Interval, Point, Scale
 from muniment.console.figures import accuracy, calibration, figures, throughput
 from muniment.model.metrics import AutoAccuracy, CalibrationCurve, CurvePoint, Metrics, OperatorDay, QueueMetrics
-from muniment.testing import People, TestServer
+from muniment.testing import People
 from tests.console.browser import Browser, words
+from tests.console.conftest import Sql
 from tests.interfaces.http import RunningServer
 from tests.stories import KEY, promoted, proposed
 
 HOSTILE = "</text><script>alert(1)</script>\u202e" + "W" * 300
 UNTIL = datetime(2026, 1, 31, 12, tzinfo=UTC)
 EMPTY = Metrics(tenant_id="t", since=UNTIL - timedelta(days=30), until=UNTIL, at=UNTIL, pack="p@1.0.0")
-Sql = Callable[..., list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def sql(server: TestServer, database: str) -> Iterator[Sql]:
-    """As somebody who may do anything: for what only a job would write."""
-    with server.connect(database) as owner:
-
-        def run(text: str, *given: Any) -> list[tuple[Any, ...]]:
-            done = owner.execute(text, given)
-            return done.fetchall() if done.description else []
-
-        yield run
 
 
 def drawn(chart: Any) -> ElementTree.Element:
@@ -129,6 +116,7 @@ def test_of_many_people_the_busiest_have_a_colour_and_no_decision_is_lost() -> N
     days = [date(2026, 1, 10), date(2026, 1, 11)]
     made = tuple(OperatorDay(operator=f"p{number}", day=day, decided=number + 1) for number in range(6) for day in days)
     found = EMPTY.model_copy(update={"queue": QueueMetrics(decided=42, operators=6, by_operator=made)})
+    assert throughput(found, "Asia/Dubai").heads[0] == "Day (Asia/Dubai)"
     figure = throughput(found)
     assert figure.legend == ("p5", "p4", "p3", "3 others")
     result = [one.text or "" for one in drawn(figure.chart).iter("title")]
@@ -142,7 +130,7 @@ def test_accuracy_shows_its_interval_and_calibration_what_was_approved() -> None
         write_class="preference", promoted=90, confirmed=28, refuted=2, waiting=1, low=0.79, high=0.98, suspended=True
     )
     figure = accuracy(EMPTY.model_copy(update={"auto": (auto,)}), 0.95)
-    assert figure.rows == (("preference", "90", "30", "93.3 %", "79.0 % to 98.0 %", "1", "suspended"),)
+    assert figure.rows == (("preference", "90", "30", "93.3 %", "79 % to 98 %", "1", "suspended"),)
     assert all_of(figure.chart, "line", "floor")
     points = (
         CurvePoint(raw=0.5, estimate=0.4, verdicts=4, approved=1),
@@ -171,6 +159,27 @@ def test_a_window_is_chosen_and_its_figures_are_counted(http_server: RunningServ
     assert "1 decision" in words(later.get("metrics", window="90d"))
     later.get("metrics", 422, window="1y")
     later.close()
+
+
+@pytest.mark.rule("MET-10")
+def test_what_is_stored_is_counted_once_a_minute_and_the_page_says_when(
+    http_server: RunningServer, people: People
+) -> None:
+    browser, fabric = Browser(http_server, people.auditor), http_server.local
+    promoted(fabric, people)
+    first = http_server.clock.now
+    counted = f'Counted <time datetime="{first.isoformat()}"'
+    assert counted in browser.get("metrics")
+    http_server.clock.advance(seconds=59)
+    promoted(fabric, people, predicate="another")
+    page = browser.get("metrics")
+    assert counted in page and "2 decisions" in words(page), "all else is measured now"
+    http_server.clock.advance(seconds=1)
+    assert counted not in browser.get("metrics")
+    now = fabric.metrics(people.auditor)
+    assert sum(one.records for one in now.storage) == 2
+    assert fabric.metrics(people.auditor, storage=False) == now.model_copy(update={"storage": (), "budgets": ()})
+    browser.close()
 
 
 @pytest.mark.rule("MET-3")

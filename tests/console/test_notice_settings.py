@@ -28,6 +28,14 @@ def test_a_person_sets_changes_and_removes_what_they_are_told(
     assert (made.address, made.kinds, made.classes, made.digest) == (CHAT, ("low_trust", "overdue"), (), "daily")
     page = reviewer.get("notices")
     assert 'value="https://8.8.8.8/hook?a=1"' in page
+    assert "Next digest 2026-01-06 07:00" in words(page)
+    reviewer.post("notices", channel="chat", address=CHAT, digest="daily", at="18:30", time_zone="Asia/Kolkata")
+    (made,) = http_server.local.notices.list(people.reviewer)
+    assert (made.at, made.time_zone) == ("18:30", "Asia/Kolkata")
+    page = reviewer.get("notices")
+    assert 'value="18:30"' in page and 'value="Asia/Kolkata"' in page
+    assert "Next digest 2026-01-05 13:00" in words(page)
+    assert "This browser is in UTC" in words(page)
     reviewer.post("notices", channel="chat", address=CHAT, kinds="overdue", classes=["preference", "statement"])
     (made,) = http_server.local.notices.list(people.reviewer)
     assert (made.kinds, made.classes, made.digest) == (("overdue",), ("preference", "statement"), None)
@@ -43,6 +51,13 @@ def test_a_wrong_address_is_shown_again_with_what_is_wrong(reviewer: Browser, pe
     assert "<script>alert" not in answer.text
     none = reviewer.post("notices", channel="browser")
     assert (none.status_code, "kinds: expected a kind of alert" in words(none.text)) == (400, True)
+    zone = {"channel": "chat", "address": CHAT, "kinds": "overdue", "time_zone": '"><b>', "at": '"><i>'}
+    wrong_zone = reviewer.post("notices", **zone)
+    assert (wrong_zone.status_code, "at: expected a time of the day" in words(wrong_zone.text)) == (400, True)
+    assert "<b>" not in wrong_zone.text and "<i>" not in wrong_zone.text
+    named = reviewer.post("notices", **zone | {"at": "08:00", "time_zone": "Europe/Nowhere"})
+    assert "time_zone: expected the name of a time zone" in words(named.text)
+    assert 'value="Europe/Nowhere"' in named.text and 'value="08:00"' in named.text
     mail = reviewer.post("notices", channel="mail", address="boris@example.com", kinds="overdue")
     assert "MUNIMENT_SMTP_URL" in mail.text, "this server sends none"
 
@@ -70,7 +85,7 @@ def test_an_open_page_gets_an_alert_for_the_browser_that_leads_to_the_item(
         shown = from_json(next(lines).removeprefix("data: "))
     assert shown == {
         "title": "Muniment: 1 alert",
-        "body": "1 low trust",
+        "body": "low trust: 1",
         "path": f"/console/queue/{item.proposal_id}",
     }
 

@@ -32,9 +32,12 @@ def test_a_pack_is_checked_registered_once_and_refused_with_every_problem_at_its
     assert "acme@1.0.0" not in [one.ref for one in http_server.local.packs.list(people.admin)]
     assert admin.post("packs", text=text_of("1.0.0")).status_code == 303
     assert 'data-pack="acme@1.0.0"' in admin.get("packs")
-    assert "Changes" not in admin.get("packs"), "it is the first of its name"
     admin.post("packs", text=text_of("1.1.0"))
-    assert "packs/compare?one=acme%401.0.0&amp;other=acme%401.1.0" in admin.get("packs")
+    # A draft is compared with the version that decides now.
+    decides = http_server.local.packs.in_force(people.admin).pack.replace("@", "%40")
+    for draft in ("acme%401.0.0", "acme%401.1.0"):
+        assert f"packs/compare?one={decides}&amp;other={draft}" in admin.get("packs")
+    assert f"other={decides}" not in admin.get("packs")
     other = admin.post("packs", text=text_of("1.0.0", recalls=5))
     assert (other.status_code, "give it a new version" in other.text) == (400, True)
     wrong = "pack_meta:\n  id: acme\n  version: <b>1</b>\nnonsense: 1\n"
@@ -73,8 +76,8 @@ def test_two_packs_are_compared_rule_by_rule(reviewer: Browser, http_server: Run
     assert reviewer.post("packs/compare", one=PACK, text="/etc/passwd").status_code == 400
 
 
-@pytest.mark.rule("PAC-3")
-def test_a_pack_is_tried_on_history_and_nothing_is_written(
+@pytest.mark.rule("PAC-3", "CAP-11")
+def test_a_pack_is_tried_on_history_and_only_who_was_shown_texts_is_recorded(
     reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
     promoted(http_server.local, people)
@@ -82,13 +85,14 @@ def test_a_pack_is_tried_on_history_and_nothing_is_written(
     document = yaml.safe_load(text_of("3.0.0"))
     document["memory_layer"]["write_classes_allowed"] = ["statement", "correction"]
     text = yaml.safe_dump(document)
-    before = len(http_server.local.events(people.auditor))
+    before = http_server.local.events(people.auditor)
     report = reviewer.post("packs/backtest", text=text, texts="yes").text
     assert "2 captures" in words(report)
     assert 'data-difference="allow_list' in report
     assert "refused 0 2 +2" in words(report)
     assert "<i>cake" not in report
-    assert len(http_server.local.events(people.auditor)) == before
+    (read,) = http_server.local.events(people.auditor)[len(before) :]
+    assert (read.type, read.actor) == ("memory.capture_read", people.reviewer.id)
     lines = reviewer.post("packs/backtest", text=text, accept="application/x-ndjson").text.splitlines()
     assert json.loads(lines[0]) == {"done": 2, "total": None}
     assert "different decisions" in json.loads(lines[-1])["page"]

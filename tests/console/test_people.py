@@ -1,6 +1,7 @@
 """A person's page in the console: what is held, who read it, handing it over, and what an erasure would remove."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -41,11 +42,68 @@ def test_a_persons_page_shows_what_is_held_and_who_read_it(
     assert "<script>alert" not in shown and HOSTILE in words(shown)
     assert f'data-memory="{memory_id}"' in shown and shown.count("data-memory=") == 1
     assert "1 live memory 0 ended memories with their text 1 capture 0 facts" in words(shown)
-    assert 'data-kind="statement"' in shown or 'data-kind="message"' in shown
+    assert 'data-kind="statement"' in shown
     assert CONSENT["purpose"] in shown and shown.count("data-consent=") == 1
     assert shown.count("data-recall=") == 1 and "the person's own run" in words(shown)
     assert "an erasure removes 1 memory" in words(shown)
     assert 'action="/console/erasures/search"' in shown
+
+
+@pytest.mark.rule("ERA-5")
+def test_facts_about_others_that_name_the_person_are_counted_apart_and_can_be_looked_at(
+    officer: Browser, http_server: RunningServer, people: People
+) -> None:
+    _known(http_server, people)
+    other = promoted(
+        http_server.local, people, SUBJECT, entity="customer:cust_3", predicate="referred_by", user_id=None
+    )
+    held = http_server.local.people.get(people.officer, subject=SUBJECT, user_id=USER).memories
+    assert (held.live, held.naming, held.named_in) == (2, 1, (other,))
+    shown = officer.get("people", subject=SUBJECT, user_id=USER)
+    assert "1 more is about others and names this person" in words(shown)
+    assert f"erasures/fact?fact_id={other}" in shown and shown.count("data-memory=") == 1
+    before = officer.get("erasures", subject=SUBJECT, user_id=USER)
+    assert "2 (2 live; 1 about others that names this person)" in words(before)
+    http_server.local.erase(people.officer, subject=SUBJECT, user_id=USER)
+    after = http_server.local.people.get(people.officer, subject=SUBJECT, user_id=USER).memories
+    assert (after.live, after.removed, after.naming, after.named_in) == (0, 2, 0, ())
+
+
+def test_who_read_what_is_told_in_words(officer: Browser, http_server: RunningServer, people: People) -> None:
+    _known(http_server, people)
+    shown = officer.get("people", subject=SUBJECT, user_id=USER)
+    reads = words(shown.partition('id="reads"')[2].partition("</section>")[0])
+    assert HOSTILE in reads and "pm_" not in reads
+
+
+def test_a_person_who_is_an_end_user_too_is_asked_for_by_both_ids(
+    officer: Browser, http_server: RunningServer, people: People
+) -> None:
+    _known(http_server, people)
+    shown = officer.get("people", subject="customer:cust_2")
+    assert "Sealed under another key." in shown and "drinks" not in words(shown)
+    (form,) = re.findall(r"<div[^>]* data-other-id>.*?</form>", shown, re.DOTALL)
+    assert 'name="subject" value="customer:cust_2"' in form and 'name="user_id" required' in form
+    both = officer.get("people", subject="customer:cust_2", user_id="cust_2")
+    assert "drinks: tea" in words(both) and "data-other-id" not in both and "another key" not in both
+
+
+def test_a_privacy_officer_sets_and_removes_the_display_name_on_the_persons_page(
+    officer: Browser, reviewer: Browser, http_server: RunningServer, people: People
+) -> None:
+    _known(http_server, people)
+    shown = officer.get("people", subject=SUBJECT, user_id=USER)
+    assert "Set a display name" in shown
+    name = "Joanna <i>Quandt</i>"
+    done = officer.post("people/name", subject=SUBJECT, user_id=USER, display_name=name)
+    assert (done.status_code, done.headers["location"].partition("?")[0]) == (303, "/console/people")
+    shown = officer.get(done.headers["location"].removeprefix("/console/"))
+    assert name in words(shown) and "<i>" not in shown and "Change the display name" in shown
+    assert http_server.local.subjects.get_name(people.reviewer, subject=SUBJECT).name == name
+    officer.post("people/name", subject=SUBJECT, user_id=USER, display_name=name, remove="yes")
+    assert http_server.local.subjects.get_name(people.reviewer, subject=SUBJECT).name is None
+    assert "nobody" in officer.post("people/name", subject="nobody", display_name="x").text
+    assert reviewer.post("people/name", subject=SUBJECT, display_name="x").status_code == 403
 
 
 def test_the_pages_of_memories_and_reads_go_on(
@@ -67,6 +125,16 @@ def test_the_pages_of_memories_and_reads_go_on(
     assert 'role="alert"' in officer.get("people", 400, subject=SUBJECT, after="pm_none")
 
 
+def test_an_id_under_which_nothing_is_held_is_told_before_anything_else(
+    officer: Browser, http_server: RunningServer, people: People
+) -> None:
+    _known(http_server, people)
+    shown = words(officer.get("people", subject="customer:cust_l"))
+    assert shown.index("Nothing is held under this id") < shown.index("Held about this person")
+    assert "Renew or revoke" not in shown
+    assert "Nothing is held under this id" not in words(officer.get("people", subject=SUBJECT))
+
+
 @pytest.mark.rule("SUB-5")
 def test_a_request_for_access_is_answered_by_a_file_that_is_recorded(
     officer: Browser, auditor: Browser, http_server: RunningServer, people: People
@@ -77,6 +145,9 @@ def test_a_request_for_access_is_answered_by_a_file_that_is_recorded(
     assert [one["text"] for one in json.loads(saved.text)["memories"]] == [HOSTILE]
     page = officer.post("people/export.html", subject=SUBJECT, user_id=USER).text
     assert "<script>alert" not in page and HOSTILE in words(page)
+    recalled = words(page.partition("Who recalled what")[2])
+    assert HOSTILE in recalled and "pm_" not in recalled, "memories are named by their texts"
+    assert f"basis {CONSENT['basis']}" in words(page)
     assert [one["user_id"] for one in event_data(http_server.local, people, "exported")] == [USER, USER]
     officer.get("people/export.json", 405)
     assert officer.post("people/export.json", subject=SUBJECT, form_token="another").status_code == 403
@@ -84,6 +155,15 @@ def test_a_request_for_access_is_answered_by_a_file_that_is_recorded(
     assert auditor.post("people/export.json", subject=SUBJECT).status_code == 403
     auditor.get("people", 403, subject=SUBJECT)
     assert ">People<" not in auditor.get("consent")
+
+
+@pytest.mark.rule("SUB-5", "IMP-4")
+def test_what_was_captured_as_a_typed_fact_is_handed_over_in_words(
+    officer: Browser, http_server: RunningServer, people: People
+) -> None:
+    promoted(http_server.local, people, "42", entity=SUBJECT, predicate="shoe_size", subject=SUBJECT)
+    page = officer.post("people/export.html", subject=SUBJECT).text
+    assert f"{SUBJECT} shoe size: 42" in words(page.partition("What was said and captured")[2])
 
 
 @pytest.mark.rule("ERA-2")
@@ -105,6 +185,7 @@ def test_an_erasure_first_shows_how_much_it_removes_and_then_gives_a_receipt(
 def test_a_wrong_name_is_reported_beside_the_form(officer: Browser) -> None:
     page = officer.get("people", 400, subject='"><img src=x>')
     assert "<img src=x" not in page and 'role="alert"' in page
+    assert "subject: expected an id such as customer:cus_77" in words(page)
 
 
 @pytest.mark.rule("SUB-3")
@@ -113,17 +194,23 @@ def test_a_request_to_be_erased_waits_here_and_is_refused_or_answered_by_an_eras
 ) -> None:
     put_in_force(own_server.local, people.tenant_id, acme("1.0.0", PACK))
     browser = Browser(own_server, people.officer)
-    assert "Nobody waits to be erased" in words(browser.get("people"))
+    assert "Nobody is waiting to be erased" in words(browser.get("people"))
     joanna = subject(people, "joanna")
     own_server.local.propose(people.run("joanna"), write_class="statement", text="Tea.", classification="INTERNAL")
     first = own_server.local.me.forget_everything(joanna)
     assert f'data-request="{first.request_id}"' in browser.get("people")
     assert "This person asked to be erased" in words(browser.get("people", user_id="joanna"))
+    # A notice of it leads to the page of erasures, which an auditor reads too.
+    assert f'data-request="{first.request_id}"' in browser.get("erasures")
+    auditor = Browser(own_server, people.auditor)
+    read = auditor.get("erasures").partition(f'data-request="{first.request_id}"')[2].partition("</tr>")[0]
+    assert "joanna" in read and "<form" not in read and "href" not in read
+    auditor.close()
     assert browser.post("people/requests/refuse", request_id=first.request_id).status_code == 303
     assert browser.post("people/requests/refuse", request_id=first.request_id).status_code == 400
     own_server.local.me.forget_everything(joanna)
     browser.post("erasures", user_id="joanna", typed="joanna")
-    assert "Nobody waits to be erased" in words(browser.get("people"))
+    assert "Nobody is waiting to be erased" in words(browser.get("people"))
     browser.close()
 
 

@@ -1,5 +1,9 @@
 """Consent and erasure in the console: the ledger, granting, renewing, revoking, forgetting."""
 
+import csv
+import io
+import json
+import re
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
@@ -75,6 +79,66 @@ def test_consents_that_end_soon_come_first(officer: Browser, http_server: Runnin
     assert "customer:d40" in subjects
 
 
+def test_consents_that_end_soon_are_of_all_records_and_the_latest_records_come_first(
+    officer: Browser, http_server: RunningServer, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("muniment.console.pages.consent.MOST_RECORDS", 3)
+    local, start = http_server.local, http_server.clock.now
+    soon = local.consent.grant(people.officer, subject="customer:d9", valid_until=start + timedelta(days=9), **CONSENT)
+    for n in range(3):
+        ends = start + timedelta(days=300 + n)
+        local.consent.grant(people.officer, subject=f"customer:late{n}", valid_until=ends, **CONSENT)
+    gone = local.consent.grant(people.officer, subject="customer:r", valid_until=start + timedelta(days=9), **CONSENT)
+    local.consent.revoke(people.officer, gone.consent_id)
+    ending, _, subjects = officer.get("consent").partition('id="subjects"')
+    assert f'data-ending="{soon.consent_id}"' in ending and ending.count("data-ending=") == 1
+    assert "customer:r" in subjects and "customer:late0" not in subjects and "customer:d9" not in subjects
+    older = officer.get("consent", after=local.consent.list(people.officer, latest=True)[1].consent_id)
+    assert "customer:late2" in older.partition('id="subjects"')[2]
+    ends_by = [one.consent_id for one in local.consent.list(people.officer, ends_by=start + timedelta(days=9))]
+    assert ends_by == [soon.consent_id]
+
+
+def test_the_ledger_is_exported_whole(officer: Browser, http_server: RunningServer, people: People) -> None:
+    local = http_server.local
+    given = local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    local.consent.grant(people.officer, subject="customer:other", **CONSENT)
+    local.consent.revoke(people.officer, given.consent_id)
+    assert "/console/consent/export?format=csv" in officer.get("consent")
+    rows = list(csv.DictReader(io.StringIO(officer.get("consent/export", format="csv"))))
+    assert [(one["subject"], one["action"]) for one in rows] == [
+        (SUBJECT, "grant"),
+        ("customer:other", "grant"),
+        (SUBJECT, "revoke"),
+    ]
+    assert rows[0]["state"] == "revoked" and rows[0]["data_classifications_allowed"] == '["PII"]'
+    lines = officer.get("consent/export", format="jsonl", subject=SUBJECT).splitlines()
+    assert [json.loads(one)["action"] for one in lines] == ["grant", "revoke"]
+
+
+def test_receipts_and_records_of_a_range_of_time_are_shown_and_exported(
+    officer: Browser, http_server: RunningServer, people: People
+) -> None:
+    local, clock = http_server.local, http_server.clock
+    names = ["customer:first", "customer:second", "customer:third"]
+    times = []
+    for name in names:
+        times.append(clock.now.isoformat())
+        local.consent.grant(people.officer, subject=name, **CONSENT)
+        local.erase(people.officer, subject=name)
+        clock.advance(minutes=5)
+    second = {"since": times[1], "until": times[2]}
+    for path, column in (("erasures", "subject"), ("consent", "subject")):
+        rows = list(csv.DictReader(io.StringIO(officer.get(f"{path}/export", format="csv", **second))))
+        assert {one[column] for one in rows} == {"customer:second"}, path
+        page = officer.get(path, **second)
+        assert [name in page for name in names] == [False, True, False], path
+        assert [name in officer.get(path, since=times[1]) for name in names] == [False, True, True], path
+        assert "in this range of time" in officer.get(path, until=times[0])
+        assert "expected a date and a time" in officer.get(path, 400, since="soon")
+        officer.get(f"{path}/export", 422, since="soon")
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -93,6 +157,25 @@ def test_an_invalid_consent_is_reported_beside_the_form_with_what_was_typed(
     assert said in words(answer.text)
     assert 'value="typed &lt;b&gt;before&lt;/b&gt;"' in answer.text
     assert http_server.local.consent.list(people.officer) == []
+
+
+def test_the_form_offers_the_labels_and_bases_of_the_pack(
+    officer: Browser, http_server: RunningServer, people: People
+) -> None:
+    shown = officer.get("consent/new")
+    assert re.findall(r'name="labels" value="([^"]+)"( checked)?', shown) == [("PII", " checked"), ("RESTRICTED", "")]
+    offered = shown.partition('id="f-basis-list"')[2].partition("</datalist>")[0]
+    assert 'value="user_opt_in"' in offered and 'value="legitimate_interest"' in offered
+    assert "user_opt_in, contract, legal_obligation" in words(officer.get("consent/load"))
+    both = {**GRANT, "labels": ["PII", "RESTRICTED"]}
+    assert officer.post("consent", **both).status_code == 303
+    (given,) = http_server.local.consent.list(people.officer)
+    assert given.data_classifications_allowed == ("PII", "RESTRICTED")
+    again = officer.get("consent/new", subject=SUBJECT, renews=given.consent_id)
+    assert re.findall(r'name="labels" value="([^"]+)" checked', again) == ["PII", "RESTRICTED"]
+    none = officer.post("consent", **{**GRANT, "labels": []})
+    assert (none.status_code, "data_classifications_allowed" in none.text) == (400, True)
+    assert 'name="labels" value="PII">' in none.text, "what was typed stays as it was"
 
 
 def test_an_invalid_subject_is_reported_beside_the_search(officer: Browser) -> None:
@@ -170,8 +253,11 @@ def test_an_officer_searches_for_a_name_and_takes_a_memory_away(
     assert "The search is complete" in words(found.text)
     assert "Name search done" in words(officer.get("erasures"))
     assert officer.post("erasures/search", name="x").status_code == 400
-    gone = officer.post("erasures/memory", memory_id=memory_id)
+    row = found.text.partition(f'data-hit="{memory_id}"')[2].partition("</tr>")[0]
+    assert "<details" in row and "Erase permanently" in row.partition("<details")[2], "no text goes with one click"
+    gone = officer.post("erasures/memory", memory_id=memory_id, name="anna lindqvist")
     assert (gone.status_code, memory_id in gone.text) == (200, True)
+    assert 'value="anna lindqvist"' in gone.text, "the search can go on"
     assert http_server.local.get(people.auditor, memory_id).tombstoned_at is not None
 
 

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, ClassVar
@@ -245,6 +246,18 @@ def test_who_signs_in_at_the_issuer_comes_back_with_a_session(at_issuer: tuple[h
     assert browser.get("/console").headers["location"] == "/console/queue"
     assert Issuer.asked[0]["client_secret"] == ["s3cret"]
     assert len(Issuer.asked[0]["code_verifier"][0]) >= 43
+
+
+def test_who_signs_in_at_the_issuer_is_seen_so_that_their_notices_go_on(
+    at_issuer: tuple[httpx2.Client, Any], fabric: Fabric, people: People
+) -> None:
+    browser, _ = at_issuer
+    long_ago = fabric.notices.set(people.reviewer, channel="browser").seen_at
+    state = began(browser)["state"][0]
+    assert browser.get(f"/console/signin/callback?code=good&state={state}").status_code == 200
+    (shown,) = fabric.notices.list(people.admin, everyone=True)
+    assert shown.seen_at is not None and long_ago is not None
+    assert shown.seen_at > long_ago + timedelta(days=1), "the server's clock is the system's"
 
 
 def test_a_sign_in_that_was_not_begun_here_or_is_refused_there_is_none(at_issuer: tuple[httpx2.Client, Any]) -> None:

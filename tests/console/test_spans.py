@@ -8,10 +8,10 @@ from muniment.console.spans import pretty, span_in_payload, span_in_text
 from muniment.model.candidate import Candidate
 
 
-def candidate(text: str, value: Any = None) -> Candidate:
+def candidate(text: str, value: Any = None, predicate: str | None = None) -> Candidate:
     return Candidate(
         candidate_id="mc_1", tenant_id="t", capture_id="cap_1", author="bot", source="agent", write_class="statement",
-        text=text, value=value, raw_confidence=0.5, confidence=0.5, classification="INTERNAL", trust=0.5, extractor="x@1",
+        text=text, value=value, predicate=predicate, raw_confidence=0.5, confidence=0.5, classification="INTERNAL", trust=0.5, extractor="x@1",
     )  # fmt: skip
 
 
@@ -31,6 +31,25 @@ def candidate(text: str, value: Any = None) -> Candidate:
 def test_a_text_is_marked_where_it_says_it(said: str, text: str, value: Any, marked: str | None) -> None:
     span = span_in_text(said, candidate(text, value))
     assert (said[slice(*span)] if span is not None else None) == marked
+
+
+@pytest.mark.parametrize(
+    ("payload", "before"),
+    [
+        ({"newsletter": True, "vip": True, "tall": True}, '"vip":'),
+        ({"newsletter": True, "isVip": True}, '"isVip":'),
+        ({"write_class": True, "predicate": "is_vip", "value": True}, '"value":'),
+        ({"vip": True, "was_vip": True}, None),
+        ({"newsletter": True, "tall": True}, None),
+        ([True, True], None),
+    ],
+)
+def test_of_equal_values_in_a_payload_the_one_whose_name_fits_is_marked_or_none(
+    payload: Any, before: str | None
+) -> None:
+    shown = pretty(payload)
+    span = span_in_payload(shown, candidate("x", True, "is_vip"))
+    assert (shown[: span[0]].split()[-1] if span is not None else None) == before
 
 
 @pytest.mark.parametrize(

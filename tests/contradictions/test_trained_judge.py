@@ -293,3 +293,14 @@ def test_what_was_rejected_is_refused_in_other_words_where_the_judge_is_sure(
         judging.queue.reject(people.reviewer, item.proposal_id, reason="hearsay")
         assert refused(judging, people.run(None), **TEXT, text=reworded).reason == "rejected_before"
         assert propose(judging, people, other).status == "pending"
+
+
+@pytest.mark.rule("CTR-2", "REV-7")
+def test_texts_that_differ_in_one_word_are_no_duplicates_by_the_judges_word_alone(
+    reading: ReadingOpener, people: People
+) -> None:
+    with reading() as fabric:
+        remembered(fabric, people, "A refund for damaged goods is paid out by the Berlin office.")
+        new = propose(fabric, people, "A refund for returned goods is paid out by the Berlin office.")
+        assert (new.status, new.duplicate_check) == ("pending", None)
+        assert "near_threshold" in new.human_reasons

@@ -4,6 +4,8 @@ import asyncio
 import os
 import select
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine
@@ -189,3 +191,9 @@ def test_a_statement_that_somebody_ends_is_not_sent_again(
     with pytest.raises(StorageUnavailable):
         fabric._portal.call(run)
     assert sent == 1
+
+
+def test_a_program_without_a_log_is_not_told_of_connections_that_end() -> None:
+    program = "import logging, muniment.database.pool; logging.getLogger('psycopg.pool').warning('discarding')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

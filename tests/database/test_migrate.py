@@ -284,6 +284,26 @@ def test_where_passwords_are_asked_each_login_has_its_own_from_the_master_key(
             psycopg.connect(server.task_url(database, "writer"), password="guess")
 
 
+@pytest.mark.rule("ERR-1")
+def test_a_password_that_is_missing_or_wrong_is_named_and_not_repeated(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGPASSFILE", raising=False)
+    with TestServer(tmp_path_factory.mktemp("pw") / "home") as server:
+        database = server.clone()
+        with server.connect("postgres") as owner:
+            (server.home / "data" / "pg_hba.conf").write_text("local all all scram-sha-256\n")
+            owner.execute("SELECT pg_reload_conf()")
+        for added, said in (
+            ("", "asks for this user's password.*PGPASSFILE"),
+            (" password=guess", "refuses this user"),
+        ):
+            address = server.url(database) + added
+            with pytest.raises(StorageUnavailable, match=said) as refused:
+                asyncio.run(migrate(Address.parse(address, MASTER_KEYS.login_secret())))
+            assert "guess" not in str(refused.value)
+
+
 @pytest.mark.rule("CAN-4")
 def test_a_gate_is_added_without_a_migration_and_an_older_program_is_reported(
     server: TestServer, empty: str, monkeypatch: pytest.MonkeyPatch, people: People

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -24,8 +24,8 @@ ACME = People("acme")
 _LOW = 2**40 - 1
 
 
-def row(connection: Connection, statement: str, *given: Any) -> Any:
-    return connection.execute(statement, given or None).fetchone()  # type: ignore[arg-type]
+def row(connection: Connection, statement: LiteralString, *given: Any) -> Any:
+    return connection.execute(statement, given or None).fetchone()
 
 
 def burn(connection: Connection, upto: int) -> None:

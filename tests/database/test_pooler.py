@@ -1,115 +1,32 @@
-"""Behind PgBouncer, which gives each transaction any server connection: nothing depends on a session."""
+"""Behind PgBouncer, which gives each transaction any server connection: nothing depends on a session.
 
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
-import time
+The stories of tests/scenarios run through it too.
+"""
+
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from threading import Thread
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from bench.pgbouncer import PGBOUNCER, pooler_before
 
 from muniment import Fabric
 from muniment.database.address import Address
 from muniment.database.statements import Statement
-from muniment.database.storage import TASKS
 from muniment.errors import InvalidInput
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from muniment.worker.worker import Worker
 
-PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
-NOBODY = 65534
 SHOW = Statement("show", "SHOW synchronous_commit", planned_once=False)
-# One server connection for each login, emptied after each transaction.
-SETTINGS = """
-[databases]
-* = host={folder} port=5432
-[pgbouncer]
-unix_socket_dir = {folder}
-listen_port = 6432
-auth_type = trust
-auth_file = {folder}/users.txt
-pool_mode = transaction
-default_pool_size = 1
-server_reset_query = DISCARD ALL
-server_reset_query_always = 1
-"""
 
 
 @pytest.fixture
 def pooler(server: TestServer, fresh_database: str) -> Generator[str]:
-    """The address of a pooler before a database."""
+    """The address of a pooler before a database of the test's own."""
     if PGBOUNCER is None:
         pytest.skip("pgbouncer is not installed")
-    place = conninfo_to_dict(server.conninfo)
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="pool") as name, _forwarded(Path(name), place):
-        folder = Path(name)
-        folder.chmod(0o777)
-        (folder / "pgbouncer.ini").write_text(SETTINGS.format(folder=folder))
-        (folder / "users.txt").write_text("".join(f'"muniment_{task}" ""\n' for task in TASKS))
-        # It refuses to run as root, and nobody else can enter the folder of the server's own socket.
-        user = NOBODY if os.geteuid() == 0 else None
-        process = subprocess.Popen([PGBOUNCER, "-q", str(folder / "pgbouncer.ini")], user=user)
-        try:
-            address = make_conninfo(host=name, port=6432, dbname=fresh_database, user="muniment_recall")
-            _wait_for(address)
-            yield address
-        finally:
-            process.terminate()
-            process.wait(10)
-
-
-@contextmanager
-def _forwarded(folder: Path, place: dict[str, object]) -> Generator[None]:
-    """A socket in that folder that leads to the server's."""
-    target = f"{place['host']}/.s.PGSQL.{place.get('port', 5432)}"
-
-    listening = socket.socket(socket.AF_UNIX)
-    listening.bind(str(folder / ".s.PGSQL.5432"))
-    listening.listen()
-    (folder / ".s.PGSQL.5432").chmod(0o777)
-    with listening:
-        Thread(target=_accept, args=(listening, target), daemon=True).start()
-        yield
-        listening.shutdown(socket.SHUT_RDWR)
-
-
-def _accept(listening: socket.socket, target: str) -> None:
-    with suppress(OSError):
-        while True:
-            near, _ = listening.accept()
-            far = socket.socket(socket.AF_UNIX)
-            far.connect(target)
-            for one, other in ((near, far), (far, near)):
-                Thread(target=_copy, args=(one, other), daemon=True).start()
-
-
-def _copy(one: socket.socket, other: socket.socket) -> None:
-    with suppress(OSError):
-        while data := one.recv(65536):
-            other.sendall(data)
-    for end in (one, other):
-        with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
-    one.close()
-
-
-def _wait_for(address: str) -> None:
-    for _ in range(200):
-        try:
-            psycopg.connect(address).close()
-        except psycopg.OperationalError:
-            time.sleep(0.05)
-        else:
-            return
-    pytest.fail("pgbouncer does not answer")
+    with pooler_before(server.conninfo, fresh_database) as running:
+        yield running.address
 
 
 @pytest.fixture

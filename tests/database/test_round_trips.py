@@ -10,10 +10,12 @@ from psycopg.rows import scalar_row
 from muniment import AsyncFabric, Fabric
 from muniment.database.storage import NamedStatement, Transaction
 from muniment.model.events import Deliveries
+from muniment.pack import builtin_pack
+from muniment.review.dangers import known_to
 from muniment.review.verbs import QueueFilters
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.stories import CONSENT, proposed
+from tests.stories import CONSENT, promoted, proposed
 
 
 @pytest.fixture
@@ -60,6 +62,18 @@ def test_one_candidate_through_all_gates_and_checks_takes_three_round_trips(
     assert trips == [3]
 
 
+@pytest.mark.rule("REC-8")
+def test_a_warm_recall_takes_one_round_trip_with_its_commit(fabric: Fabric, people: People, trips: list[int]) -> None:
+    memory_id = promoted(fabric, people)
+    run = people.run("cust_1")
+    fabric.recall(run, "which channel is preferred")
+    for query in ("which channel is preferred", "how to reach the customer"):
+        trips.clear()
+        (found,) = fabric.recall(run, query).records
+        assert found.id == memory_id
+        assert trips == [1], "the check, the bodies, the record of the recall and the commit"
+
+
 def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
     fabric: Fabric, people: People, trips: list[int]
 ) -> None:
@@ -69,7 +83,7 @@ def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
     assert trips == [2], "one transaction: what is due and when, its end"
 
 
-QUEUE_FILTERS: dict[str, Any] = dict.fromkeys(QueueFilters.model_fields)
+QUEUE_FILTERS: dict[str, Any] = dict.fromkeys(QueueFilters.model_fields) | known_to(builtin_pack()) | {"dangers": None}
 FROM_A_PLACE_ON: tuple[NamedStatement, ...] = (
     ("candidate.next_captures", {"count": 10}),
     ("candidate.backlog", {}),

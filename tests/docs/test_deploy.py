@@ -105,6 +105,11 @@ def test_who_is_told_to_stop_has_longer_than_the_requests_in_flight() -> None:
     assert GRACE < 60
 
 
+def test_systemd_tells_only_the_supervisor_to_stop() -> None:
+    # Its processes would take a signal of systemd and the supervisor's for two, and end without finishing their requests.
+    assert [unit(path)["Service"]["KillMode"] for path in UNITS] == [["mixed"], ["mixed"]]
+
+
 def test_secrets_are_files_that_only_who_needs_them_gets() -> None:
     found = compose()
     assert all(set(one) == {"file"} for one in found["secrets"].values())

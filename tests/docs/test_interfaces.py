@@ -28,6 +28,7 @@ from muniment.sync_verbs import (
     Recalls,
     Refusals,
     Sessions,
+    Statements,
     StoredItems,
     Subjects,
     Views,
@@ -68,7 +69,7 @@ def test_every_method_is_documented_with_its_parameters_and_no_other() -> None:
     documented = dict(re.findall(r"^\| `([a-z_.]+)\(([^)]*)\)", page, re.MULTILINE))
     groups = {"queue.": Queue, "consent.": Consents, "contradictions.": Contradictions, "packs.": Packs, "": Fabric}
     groups |= {"webhooks.": Webhooks, "work.": Work, "keys.": Keys, "memories.": Memories, "recalls.": Recalls}
-    groups |= {"captures.": Captures, "refusals.": Refusals, "sessions.": Sessions}
+    groups |= {"captures.": Captures, "refusals.": Refusals, "sessions.": Sessions, "statements.": Statements}
     groups |= {"me.": Me, "erasure_requests.": ErasureRequests, "codes.": Codes, "items.": StoredItems}
     groups |= {"imports.": Imports, "views.": Views, "subjects.": Subjects, "notices.": Notices}
     groups |= {"people.": PeopleVerbs}

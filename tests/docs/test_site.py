@@ -8,6 +8,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from playwright.sync_api import expect
+
+from tests.console.chromium import chromium
 
 ROOT = Path(__file__).parents[2]
 PICTURES = sorted((ROOT / "docs" / "images").glob("*.svg"))
@@ -88,3 +91,25 @@ def test_a_picture_can_be_read_aloud_in_light_and_in_dark(picture: Path) -> None
     assert drawn.get("role") == "img"
     assert drawn.get("aria-label")
     assert "prefers-color-scheme: dark" in picture.read_text("utf-8")
+
+
+def test_the_components_of_the_console_are_shown_with_its_own_style_sheet(site: Path) -> None:
+    folder, sheet = site / "reference" / "components", ROOT / "src/muniment/console/static/console.css"
+    assert (folder / "console.css").read_text("utf-8") == sheet.read_text("utf-8")
+    framed = (site / "reference" / "console-components.html").read_text("utf-8")
+    for theme in ("light", "dark"):
+        assert f'src="components/{theme}.html"' in framed
+        assert f'data-theme="{theme}"' in (folder / f"{theme}.html").read_text("utf-8")
+
+
+def test_the_components_are_shown_whole_without_scrolling_inside_of_a_frame(site: Path) -> None:
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto((site / "reference" / "console-components.html").as_uri())
+        for theme in ("light", "dark"):
+            frame = page.locator(f"iframe[src='components/{theme}.html']")
+            frame.scroll_into_view_if_needed()
+            expect(frame).not_to_have_attribute("height", "2400")
+            inside = page.frame_locator(f"iframe[src='components/{theme}.html']").locator("html")
+            hidden = inside.evaluate("(html) => html.scrollHeight - html.clientHeight")
+            assert hidden == 0, theme

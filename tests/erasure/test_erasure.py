@@ -169,10 +169,10 @@ def test_no_login_can_blank_anything_but_by_an_erasure_of_its_own_transaction(
     said(fabric, people)
     receipt = fabric.erase(people.officer, subject="customer:nobody")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        as_role("privacy", tenant).execute("SELECT erase_content(%s)", [receipt.erasure_id])
+        as_role("privacy", tenant).execute("SELECT erase_content(%s, %s)", [tenant, receipt.erasure_id])
     for task in ("writer", "recall", "auditor", "jobs"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            as_role(task, tenant).execute("SELECT erase_content('x')")
+            as_role(task, tenant).execute("SELECT erase_content('x', 'x')")
     for task in ("writer", "recall", "auditor", "privacy", "jobs"):
         for statement in (
             "UPDATE captures SET content = ''",

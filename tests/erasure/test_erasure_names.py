@@ -12,7 +12,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
 from tests.scenarios.erasing import PACK
-from tests.stories import event_data, run_job
+from tests.stories import event_data, run_job, submitted
 
 ANNA, ALIAS, OTHER = "customer:anna_17", "client:anna_17", "customer:bert_4"
 SECRET = "the violet giraffe sings at noon"
@@ -95,7 +95,7 @@ def test_what_names_the_person_in_its_value_goes_with_its_edits_and_corrections(
     keeping.consolidate(people.tenant_id)
     (item,) = keeping.queue.list(people.reviewer)
     edited = keeping.queue.edit(people.reviewer, item.proposal_id, value=f"{SECRET}, edited")
-    done = keeping.queue.approve(people.second_reviewer, edited.proposal_id)  # type: ignore[union-attr]
+    done = keeping.queue.approve(people.second_reviewer, submitted(edited))
     assert done.memory_id is not None
     keeping.correct(people.author, memory_id=done.memory_id, value=f"{SECRET}, corrected")
     assert not any("anna" in row["name"] for row in rows("capture_names")), "a value is content: kept as a hash"
@@ -149,8 +149,10 @@ def test_late_blanking_reaches_nothing_that_no_erasure_covers_and_no_other_tenan
     keeping.erase(others.officer, subject=ANNA)
     for task in ("recall", "auditor", "privacy", "jobs"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            as_role(task).execute("SELECT erase_late('{}')")
-    found = as_role("writer").execute("SELECT erase_late(%s)", [[mine, kept, elsewhere]]).fetchone()
+            as_role(task).execute("SELECT erase_late('x', '{}')")
+    found = (
+        as_role("writer").execute("SELECT erase_late(%s, %s)", [people.tenant_id, [mine, kept, elsewhere]]).fetchone()
+    )
     assert found == (0,)
     assert content(rows, mine)
     assert content(rows, kept)

@@ -112,7 +112,7 @@ def test_a_login_can_put_no_key_of_its_own_in_the_tenants_place(
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         as_role("writer").execute("INSERT INTO tenant_keys VALUES (%s, 2, 'garbage', now())", [tenant])
     key = as_role("privacy").execute("SELECT wrapped_key FROM subjects WHERE holder = '@cust_1'").fetchone()
-    as_role("writer").execute("SELECT renew_subject('@cust_1', 'garbage', 1)")
+    as_role("writer").execute("SELECT renew_subject(%s, '@cust_1', 'garbage', 1)", [tenant])
     assert as_role("privacy").execute("SELECT wrapped_key FROM subjects WHERE holder = '@cust_1'").fetchone() == key
     assert values(fabric, people) == ["email"]
 

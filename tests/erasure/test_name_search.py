@@ -8,7 +8,7 @@ from muniment import Fabric
 from muniment.erasure import name_search
 from muniment.errors import Conflict, InvalidInput, NotFound, RoleMissing
 from muniment.testing import FakeClock, People
-from tests.stories import CONSENT, proposed, remembered
+from tests.stories import CONSENT, event_data, proposed, remembered
 
 ANNA = "customer:anna_17"
 STATEMENT: dict[str, Any] = {"write_class": "statement", "entity": None, "predicate": None, "value": None}
@@ -28,7 +28,7 @@ def told_in_passing(fabric: Fabric, people: People) -> str:
     return memory_id
 
 
-@pytest.mark.rule("ERA-5")
+@pytest.mark.rule("ERA-5", "CAP-11")
 def test_a_name_is_found_in_every_place_that_holds_text_however_it_is_written(fabric: Fabric, people: People) -> None:
     memory_id = told_in_passing(fabric, people)
     found = fabric.search_texts(people.officer, "anna lindqvist")
@@ -45,6 +45,14 @@ def test_a_name_is_found_in_every_place_that_holds_text_however_it_is_written(fa
         ("note", "note"),
         ("recall", "query"),
     ]
+    for one in found.hits:
+        # What can be erased as a fact says as which; the rest goes with the person whom it belongs to.
+        has_fact = one.place in ("candidate", "note") or (one.place, one.field) == ("capture", "fact")
+        assert (one.proposal_id is not None) == has_fact, one
+        if one.proposal_id is not None:
+            assert fabric.preview_erasure(people.officer, one.proposal_id).facts
+    shown = [one.id for one in found.hits if one.place == "capture"]
+    assert [one["capture_id"] for one in event_data(fabric, people, "capture_read")] == shown
     hit = found.hits[0]
     assert (hit.id, hit.memory_id, hit.excerpt) == (memory_id, memory_id, "Bert shares a garden with Anna  Lindqvist.")
     assert not any("Joanna" in one.excerpt for one in found.hits), "a name within another is not it"
@@ -134,3 +142,22 @@ def test_the_text_of_a_memory_that_was_retracted_before_can_be_taken_away(
     clock.advance(days=1)
     assert fabric.retract(people.officer, memory_id, reason="erased").reason == "wrong"
     assert fabric.get(people.auditor, memory_id).tombstoned_at is not None
+
+
+@pytest.mark.rule("ERA-5")
+def test_a_display_name_is_found_first_and_leads_to_the_person(fabric: Fabric, people: People) -> None:
+    told_in_passing(fabric, people)
+    fabric.subjects.name(people.reviewer, ANNA, "Änna Lindqvist")
+    fabric.subjects.name(people.reviewer, "customer:joanna_1", "Joanna Lindqvister")
+    found = fabric.search_texts(people.officer, "anna lindqvist", limit=1)
+    (hit,) = found.hits
+    assert (hit.place, hit.field, hit.subject, hit.excerpt) == ("name", "display_name", ANNA, "Änna Lindqvist")
+    assert fabric.people.get(people.officer, subject=ANNA).display_name == "Änna Lindqvist"
+    whole = fabric.export(people.officer, subject=ANNA).subject
+    assert whole is not None and whole.display_name == "Änna Lindqvist"
+    rest = fabric.search_texts(people.officer, "anna lindqvist", after=found.after)
+    assert rest.finished and rest.searched == rest.total and len(rest.hits) == 7
+    fabric.erase(people.officer, subject=ANNA)
+    again = fabric.search_texts(people.officer, "anna lindqvist")
+    assert again.finished and all(one.place != "name" for one in again.hits)
+    assert fabric.people.get(people.officer, subject=ANNA).display_name is None

@@ -7,6 +7,7 @@ import pytest
 from muniment import Fabric
 from muniment.errors import InvalidInput
 from muniment.testing import People
+from tests.pack_activation import acme, put_in_force
 from tests.stories import CONSENT, proposed, remembered
 
 SUBJECT, USER = "customer:cus_77", "cus_77"
@@ -93,5 +94,10 @@ def test_nobody_is_named_or_known(fabric: Fabric, people: People) -> None:
 def test_a_form_for_a_consent_offers_what_the_pack_names(fabric: Fabric, people: People) -> None:
     fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     terms = fabric.consent.terms(people.auditor)
-    assert (terms.any_purpose, terms.bases) == (True, (CONSENT["basis"],))
+    usual = ("user_opt_in", "contract", "legal_obligation", "legitimate_interest", "public_task", "vital_interest")
+    assert (terms.any_purpose, terms.bases) == (True, (*usual, CONSENT["basis"]))
     assert "PII" in terms.labels
+    pack = acme("1.0.0", "memory_layer: {consent: {bases: [contract, shop_terms]}}")
+    put_in_force(fabric, people.tenant_id, pack)
+    fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT | {"basis": "contract"})
+    assert fabric.consent.terms(people.auditor).bases == ("contract", "shop_terms", CONSENT["basis"])

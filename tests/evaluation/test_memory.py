@@ -305,7 +305,7 @@ def test_a_query_is_asked_as_its_own_run_over_the_one_given(yaml_file: Callable[
         ("- id: one\n  query: Who?\n  expect:\n    - pm_1\n    - the mill\n", "line 5: expected a memory id (pm_...)"),
         ("- id: one\n  query: Who?\n  expect:\n    - {entity: 'mill:1'}\n", "line 4: expected a memory id (pm_...)"),
         ("- id: one\n  query: Who?\n  expect:\n    - {text_contains: x, entity: 'm:1', predicate: p}\n", "line 4: "),
-        ("- id: one\n  query: Who?\n  expect:\n    - {entity: mill, predicate: p}\n", "line 4: does not match"),
+        ("- id: one\n  query: Who?\n  expect:\n    - {entity: mill, predicate: p}\n", "line 4: expected an id"),
         (
             "- {id: one, query: 'Who?', expect: [pm_1]}\n- {id: one, query: 'What?', expect: [pm_1]}\n",
             "line 2: the id one",

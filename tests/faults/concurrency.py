@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
@@ -36,16 +36,24 @@ class Calls:
 @contextmanager
 def hold_clock(server: TestServer, database: str, tenant: str) -> Generator["LockWaits"]:
     """Lock the tenant's clock, the last lock of every change, so that no change can commit until the block ends."""
-    with server.connect(database) as holder, server.connect("postgres") as watcher, holder.transaction():
+    with server.connect(database) as holder, lock_waits(server, database) as waits, holder.transaction():
         holder.execute("SELECT FROM tenant_clock WHERE tenant_id = %s FOR UPDATE", [tenant])
-        yield LockWaits(watcher, database)
+        yield waits
+
+
+@contextmanager
+def lock_waits(server: TestServer, database: str) -> Generator["LockWaits"]:
+    """Tell how many sessions wait for a lock, on every node of a cluster."""
+    with ExitStack() as stack:
+        watchers = [stack.enter_context(psycopg.connect(node, autocommit=True)) for node in server.nodes]
+        yield LockWaits(watchers, database)
 
 
 class LockWaits:
     """The sessions of a database that wait for a lock."""
 
-    def __init__(self, watcher: "psycopg.Connection[tuple[object, ...]]", database: str) -> None:
-        self._watcher = watcher
+    def __init__(self, watchers: "list[psycopg.Connection[tuple[object, ...]]]", database: str) -> None:
+        self._watchers = watchers
         self._database = database
 
     def until_waiting(self, count: int) -> None:
@@ -56,8 +64,5 @@ class LockWaits:
             time.sleep(0.005)
 
     def waiting(self) -> int:
-        row = self._watcher.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'", [self._database]
-        ).fetchone()
-        assert row is not None
-        return int(str(row[0]))
+        statement = "SELECT FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
+        return sum(watcher.execute(statement, [self._database]).rowcount for watcher in self._watchers)

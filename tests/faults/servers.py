@@ -14,7 +14,7 @@ from typing import Literal
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 import muniment.errors
 from muniment.database import postmaster as binaries
@@ -165,17 +165,24 @@ def separate(folder: Path, *settings: str) -> Generator[str]:
 
 
 @contextlib.contextmanager
+def follower_of(place: str, folder: Path, *settings: str) -> Generator[str]:
+    """A standby that follows the server of that address, which is a primary or a standby itself."""
+    data = _owned(folder) / "data"
+    _run(data, "pg_basebackup", "-d", make_conninfo(place, dbname=""), "-D", str(data), "-R", "-c", "fast")
+    with _serving(folder, *settings) as (own, _):
+        yield make_conninfo(own, dbname="muniment")
+
+
+@contextlib.contextmanager
 def standby_of(primary: str, folder: Path, *settings: str) -> Generator[str]:
     """A standby that follows the server of that address, which from then on waits for it at every commit."""
-    data = _owned(folder) / "data"
-    _run(data, "pg_basebackup", "-d", make_conninfo(primary, dbname=""), "-D", str(data), "-R", "-c", "fast")
-    with _serving(folder, *settings) as (place, _):
+    with follower_of(primary, folder, *settings) as place:
         with psycopg.connect(primary, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
             connection.execute("SELECT pg_reload_conf()")
             synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
             eventually(lambda: (connection.execute(synchronous).fetchone() or (0,))[0] == 1)
-        yield make_conninfo(place, dbname="muniment")
+        yield place
 
 
 def base_backup(place: str, folder: Path) -> None:
@@ -218,8 +225,22 @@ def _run(data: Path, name: str, *arguments: str) -> None:
 
 
 @contextlib.contextmanager
-def _serving(folder: Path, *settings: str) -> Generator[tuple[str, "subprocess.Popen[bytes]"]]:
-    data, sockets = folder / "data", Path(tempfile.mkdtemp(prefix="s"))  # A socket's path must be short.
+def back_at(place: str, folder: Path, *settings: str) -> Generator[None]:
+    """A server that was killed, started again on its data at its old address."""
+    sockets = Path(str(conninfo_to_dict(place)["host"]))
+    # The killed process is still known to the one that started it: its locks would look as if they were held.
+    for lock in (folder / "data" / "postmaster.pid", *sockets.glob(".s.PGSQL.*")):
+        lock.unlink()
+    with _serving(folder, *settings, sockets=sockets):
+        yield
+
+
+@contextlib.contextmanager
+def _serving(
+    folder: Path, *settings: str, sockets: Path | None = None
+) -> Generator[tuple[str, "subprocess.Popen[bytes]"]]:
+    data = folder / "data"
+    sockets = sockets or Path(tempfile.mkdtemp(prefix="s"))  # A socket's path must be short.
     if AS_ROOT:
         os.chown(sockets, *binaries._server_account(data))
     options = [f"--{one}" for one in ("listen_addresses=", f"unix_socket_directories={sockets}", *settings)]

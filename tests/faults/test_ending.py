@@ -133,6 +133,26 @@ def test_a_program_that_ends_without_closing_stops_the_server_too(home: Path, ho
     assert not embedded.is_in_use(home)
 
 
+SAYS_NOTHING = """
+import sys
+from muniment import Memory
+memory = Memory.open(user="joanna", home=sys.argv[1])
+memory.add("I'm vegan, and my sister Ana is getting married in June.")
+print(*memory.search("what should I cook for her?"))
+prompt = memory.context("what should I cook for her?", tokens=300)
+"""
+
+
+@pytest.mark.rule("ERR-6")
+def test_a_program_that_ends_without_closing_logs_no_lost_connections(home: Path) -> None:
+    for _ in range(3):  # the connections and the server end together; which of them is first differs between runs
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", SAYS_NOTHING, str(home)],
+            capture_output=True, text=True, cwd=ROOT, env=environment(), check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.rule("ERR-6")
 def test_a_server_whose_users_were_all_killed_is_taken_over_by_the_next_start(home: Path) -> None:
     with program(home) as one, program(home) as another:

@@ -24,6 +24,7 @@ from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.faults.load import Command, Measured, Serving, agent, clients, token
 from tests.faults.servers import eventually
+from tests.faults.test_workers_rows import EACH
 
 CAPTURES = "SELECT capture_id FROM captures WHERE tenant_id = %s"
 WORKERS = "SELECT count(*) FROM procrastinate.procrastinate_workers"
@@ -265,13 +266,13 @@ def test_workers_in_several_processes_share_the_jobs_and_are_replaced(
             eventually(lambda: local.work.backlog(people.admin).behind == 0)
 
         with worker.running():
-            eventually(lambda: workers() == 2)
+            eventually(lambda: workers() == 2 * EACH)
             say(1)
             children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
             killed = next(int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
             os.kill(killed, signal.SIGKILL)
             eventually(lambda: "ended (by SIGKILL), to be replaced" in (tmp_path / "log").read_text())
-            eventually(lambda: workers() == 3)
+            eventually(lambda: workers() == 3 * EACH)
             say(2)
             os.kill(worker.pid, signal.SIGTERM)
             assert from_json("".join(worker.line() for _ in range(3)))["jobs"] >= 1

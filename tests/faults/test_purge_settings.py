@@ -19,7 +19,7 @@ from muniment.testing import FakeClock, People
 from muniment.testing.database import MASTER_KEYS
 from muniment.worker.due import Due
 from muniment.worker.worker import run as run_job
-from tests.faults.servers import separate
+from tests.faults.servers import eventually, separate, value
 
 SUBJECT = "customer:cus_77"
 SECRET = "the violet giraffe sings at noon"
@@ -111,3 +111,35 @@ def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_
         assert done.purged_at is not None
         assert done.purge_waits is None
     assert in_log(data, before) == set()
+
+
+@pytest.mark.rule("SCL-6", "ERA-3")
+def test_a_purge_waits_for_an_archive_that_gets_on_and_not_for_one_that_fails(tmp_path: Path) -> None:
+    """A checkpoint removes no segment that the archive lacks, and an archive takes its time for each."""
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    archive.chmod(0o777)
+    people, slow = People("acme"), f"archive_command=test ! -e {archive}/full && sleep 1 && cp %p {archive}/%f"
+    with separate(tmp_path / "server", "archive_mode=on", slow, "wal_recycle=off", "autovacuum=off") as superuser:
+        owner = make_conninfo(superuser, user="muniment_owner")
+        anyio.run(migrate, Address.parse(owner, MASTER_KEYS.login_secret()))
+        with Fabric.open(owner, clock=FakeClock(), master_keys=MASTER_KEYS) as fabric:
+            opened: Any = fabric._fabric._opened
+
+            def purged_after(subject: str) -> list[str | None]:
+                said = {"kind": "statement", "text": SECRET, "classification": "INTERNAL"}
+                fabric.capture(people.run(None), **said, subject=subject)
+                fabric.consolidate(people.tenant_id)
+                fabric.erase(people.officer, subject=subject)
+                fabric._portal.call(run_job, opened, Due(people.tenant_id, "purge"))
+                receipts = fabric.erasures(people.auditor)
+                return [one.purge_waits for one in receipts if one.purged_at is None]
+
+            assert purged_after(SUBJECT) == []
+            (archive / "full").touch()
+            with psycopg.connect(superuser, autocommit=True) as connection:
+                connection.execute("SELECT pg_logical_emit_message(false, 'muniment', '')")
+                connection.execute("SELECT pg_switch_wal()")
+            eventually(lambda: value(superuser, "SELECT failed_count > 0 FROM pg_stat_archiver"))
+            (waits,) = purged_after("customer:cus_78")
+            assert waits is not None and "an archive_command that fails" in waits

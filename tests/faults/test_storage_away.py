@@ -7,13 +7,11 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import pytest
 
 from muniment import AsyncFabric
 from muniment.database import embedded, server_liveness
-from muniment.errors import MunimentError
 from muniment.opening import Opened
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -22,6 +20,7 @@ from muniment.worker.due import Due
 from muniment.worker.worker import Worker
 from tests.faults.concurrency import hold_clock
 from tests.faults.servers import eventually, family, postmaster
+from tests.outcomes import outcome
 
 # It takes some tens of milliseconds; three seconds was what a wait for the pool took.
 AT_ONCE = 2.0
@@ -61,16 +60,6 @@ def paused(server: TestServer) -> Generator[None]:
 
 def opened(server: TestServer, database: str) -> AsyncFabric:
     return AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS)
-
-
-async def outcome(call: Awaitable[Any]) -> tuple[str, float]:
-    """The code of what it raised, or `ok`, and the seconds it took."""
-    began = time.monotonic()
-    try:
-        await call
-    except MunimentError as error:
-        return error.code, time.monotonic() - began
-    return "ok", time.monotonic() - began
 
 
 def recalls(fabric: AsyncFabric, number: int) -> list[Awaitable[tuple[str, float]]]:

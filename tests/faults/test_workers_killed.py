@@ -48,7 +48,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(204)
         self.end_headers()
 
-    def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002  its own word
+    def log_message(self, format: str, *args: object) -> None: ...
 
 
 def load(fabric: Fabric, people: People, until: float, acknowledged: list[str]) -> None:

@@ -1,5 +1,6 @@
 """Running the command in this process, or as a person would, in one of its own."""
 
+import base64
 import contextlib
 import io
 import json
@@ -13,6 +14,8 @@ from typing import Any
 
 from muniment.cli import main
 
+# The key of the tests' own server, as its setting takes it.
+MASTER_KEY = base64.b64encode(b"a master key for tests, 32 bytes").decode()
 MUNIMENT = str(Path(sys.executable).with_name("muniment"))
 
 
@@ -87,6 +90,11 @@ class Terminal:
         fact = ("--entity", "customer:cus_77", "--predicate", "prefers_channel", "--value", value)
         who = ("--as", "alice", "-c", "INTERNAL")
         return self.json("propose", "--class", "preference", *fact, *who, *options)["proposal_id"]
+
+    def proposed_statement(self, text: str, *options: object) -> str:
+        """The id of a proposal by alice: a statement."""
+        said = ("--class", "statement", "--text", text, "-c", "PUBLIC", "--as", "alice")
+        return self.json("propose", *said, *options)["proposal_id"]
 
     def promoted(self, value: str = "email", *options: object) -> str:
         """The id of a memory that alice proposed and bob approved."""

@@ -63,7 +63,7 @@ class _Asked(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  its name there
+    def log_message(self, format: str, *args: Any) -> None: ...
 
 
 class TokenChecks:

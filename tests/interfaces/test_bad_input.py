@@ -1,7 +1,7 @@
 """Every field of every call, given wrongly in every way: a clear error that names the field, and nothing written."""
 
 import inspect
-from typing import Any
+from typing import Any, get_type_hints
 from uuid import uuid4
 
 import pytest
@@ -11,28 +11,23 @@ from hypothesis import strategies as st
 from muniment import Fabric, Refusal, Submission
 from muniment.errors import InvalidInput
 from muniment.model.ids import holds_card_number
-from muniment.sync_verbs import (
-    Captures,
-    Consents,
-    Contradictions,
-    Keys,
-    Memories,
-    Notices,
-    Packs,
-    People,
-    Queue,
-    Recalls,
-    Refusals,
-    Sessions,
-    StoredItems,
-    Subjects,
-    Views,
-    Webhooks,
-    Work,
-)
 from tests.interfaces.two_tenants import TwoTenants, complaint, listed, shown, two_tenants
-from tests.interfaces.wrong import ASKERS, NAMES, SUBJECT
-from tests.interfaces.wrong_calls import CALLS
+from tests.interfaces.wrong import (
+    ASKERS,
+    CEIDS,
+    CHOICES,
+    DIRTY,
+    JSON,
+    MARK,
+    NAMES,
+    NOT_TEXT,
+    PREDICATES,
+    SHARES,
+    SUBJECT,
+    TEXTS,
+    TIMES,
+)
+from tests.interfaces.wrong_calls import CALLS, CIRCUMSTANCES
 
 __all__ = ["two_tenants"]  # a fixture
 
@@ -56,10 +51,10 @@ ASKED_BY_NOBODY = {
 
 
 def test_every_public_call_is_in_the_table() -> None:
-    groups = {"queue": Queue, "consent": Consents, "contradictions": Contradictions, "packs": Packs}
-    groups |= {"webhooks": Webhooks, "work": Work, "keys": Keys, "memories": Memories, "recalls": Recalls}
-    groups |= {"captures": Captures, "refusals": Refusals, "sessions": Sessions, "items": StoredItems}
-    groups |= {"notices": Notices, "people": People, "subjects": Subjects, "views": Views}
+    groups = {
+        name: get_type_hints(one.fget)["return"]
+        for name, one in inspect.getmembers(Fabric, lambda one: isinstance(one, property))
+    }
     found = {name for name, _ in inspect.getmembers(Fabric, callable) if name[0] != "_"}
     found |= {
         f"{group}.{name}"
@@ -211,6 +206,41 @@ def test_what_a_class_lacks_or_may_not_have_is_named(
         lambda: two_tenants.fabric.propose(two_tenants.people.author, classification="INTERNAL", **fact), *names
     )
     assert said is None
+    assert two_tenants.events() == before
+
+
+# What an import item takes beside what a capture takes; an outcome names the field, as the others are imported.
+OF_ITEMS: dict[str, list[Any]] = {
+    **{name: wrong for name, wrong in CIRCUMSTANCES.items() if name not in ("run_id", "origin", "idempotency_key")},
+    "id": [*NOT_TEXT, *DIRTY, "", "x" * 1025, None],
+    "kind": CHOICES,
+    "text": TEXTS,
+    "write_class": [*CHOICES, "correction"],
+    "entity": CEIDS,
+    "predicate": PREDICATES,
+    "value": JSON,
+    "confidence": SHARES,
+    "claimed_author": [*NOT_TEXT, *DIRTY, "", "x" * 1025],
+    "claimed_at": TIMES,
+    "metadata": JSON,
+    "run_id": [*NAMES, "run_1"],
+    "origin": [*NAMES, "crm"],
+    "idempotency_key": [*NAMES, "once"],
+    "colour": ["blue"],
+}
+
+
+@pytest.mark.rule("ERR-1", "IMP-1")
+@pytest.mark.parametrize("argument", OF_ITEMS)
+def test_a_wrong_field_of_an_import_item_is_named_in_its_outcome(two_tenants: TwoTenants, argument: str) -> None:
+    before = two_tenants.events()
+    wrong = [value for value in OF_ITEMS[argument] if value != "{an hour ahead}"]
+    items = [{"id": f"{argument} {n}", "text": "It rains.", argument: value} for n, value in enumerate(wrong)]
+    receipt = two_tenants.fabric.imports.run(two_tenants.people.admin, "mem0", items)
+    fates = {shown(wrong[one.number]): (one.fate, (one.field or "").split(".")[0]) for one in receipt.items}
+    assert len(receipt.items) == len(items)
+    assert {value: fate for value, fate in fates.items() if fate != ("invalid", argument)} == {}
+    assert not [one for one in receipt.items if MARK in (one.message or "")]
     assert two_tenants.events() == before
 
 

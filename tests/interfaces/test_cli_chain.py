@@ -80,6 +80,14 @@ def test_notices_are_set_listed_and_removed(terminal: Terminal) -> None:
     options = ("--alert", "overdue", "--class", "preference", "--digest", "daily")
     made = terminal.json("notices", "set", "chat", "https://8.8.8.8/hook", *options)
     assert (made["kinds"], made["classes"], made["digest"]) == (["overdue"], ["preference"], "daily")
+    timed = terminal.json(
+        "notices", "set", "chat", made["address"], *options, "--at", "18:30", "--time-zone", "Asia/Tokyo"
+    )
+    assert (timed["at"], timed["time_zone"]) == ("18:30", "Asia/Tokyo")
+    assert "daily at 18:30, Asia/Tokyo" in terminal("notices").out
+    wrong = terminal("notices", "set", "chat", made["address"], "--digest", "daily", "--time-zone", "Tokyo", "--json")
+    assert (wrong.error["field"], "such as Europe/Vienna" in wrong.error["message"]) == ("time_zone", True)
+    made = timed
     assert made["notice_id"] in terminal("notices").out
     (shown,) = terminal.json("notices", "list", "--everyone", "--role", "admin", "--as", "ada")
     assert (shown["notice_id"], shown["address"]) == (made["notice_id"], None)
@@ -139,3 +147,14 @@ def test_of_an_event_with_many_items_the_first_are_printed() -> None:
     draw_event(Screen(out), event)
     lines = [line.strip() for line in out.getvalue().splitlines()]
     assert lines[1:] == [*(f"memory_id=pm_{n}  tier=semantic" for n in range(5)), "and 2 more"]
+
+
+def test_a_test_of_a_notice_says_first_whether_it_was_sent(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "SMTP_URL": "smtp://127.0.0.1:1",
+        "MAIL_FROM": "m@example.com",
+        "PUBLIC_URL": "https://m.example.com",
+    }.items():
+        monkeypatch.setenv(f"MUNIMENT_{name}", value)
+    made = terminal.json("notices", "set", "mail", "jane@example.com")
+    assert terminal("notices", "test", made["notice_id"]).out.startswith("not sent: connection_failed\n")

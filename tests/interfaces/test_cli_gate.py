@@ -53,6 +53,9 @@ def test_words_to_the_model_are_shown_as_such(terminal: Terminal) -> None:
     assert "trust: low_trust (0.30, " in shown
     assert "overrides_instructions" in shown
     assert "low_trust" in terminal("queue").out
+    refused = terminal("approve", proposal)
+    assert "note: say why it may be trusted nevertheless" in refused.err
+    assert "promoted" in terminal("approve", proposal, "--note", "he quotes a mail").out
 
 
 @pytest.mark.rule("REV-8")

@@ -19,6 +19,23 @@ def test_a_text_comes_from_the_command_line_stdin_or_a_file(terminal: Terminal, 
     assert sorted(texts) == ["from a file\n", "from stdin,\ntwo lines", "from the line"]
 
 
+@pytest.mark.rule("ERR-1")
+def test_a_day_without_a_time_is_answered_with_an_example(terminal: Terminal) -> None:
+    wrong = terminal("erasures", "--since", "2026-11-19", "--json")
+    assert (wrong.code, wrong.error["field"]) == (1, "since")
+    assert wrong.error["message"] == "expected a time with its zone, such as 2027-01-31T12:00:00Z"
+
+
+@pytest.mark.rule("ERR-1")
+def test_an_unknown_choice_is_answered_with_those_there_are(terminal: Terminal) -> None:
+    wrong = terminal("queue", "list", "--status", "gone")
+    assert wrong.code == 2
+    assert (
+        wrong.err.splitlines()[0]
+        == "error: Invalid value for '--status': 'gone' is not one of 'pending', 'held'. (usage)"
+    )
+
+
 @pytest.mark.rule("ERR-1", "CAP-8")
 @pytest.mark.parametrize(
     ("arguments", "stdin", "field", "code"),

@@ -54,6 +54,16 @@ def test_a_person_reads_how_to_use_the_token_and_that_it_is_not_shown_again(
     assert terminal.json("key", "list", "--limit", 1, "--after", never["key_id"]) == [one]
 
 
+def test_keys_of_the_database_say_so_where_a_server_is_named(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUNIMENT_SERVER", "http://127.0.0.1:8600")
+    assert "MUNIMENT_SERVER" not in terminal("key", "list").err  # its home is named
+    monkeypatch.setenv("MUNIMENT_HOME", str(terminal.home))
+    ran = run("key", "list", "--tenant", terminal.tenant)
+    assert f"works on the database itself ({terminal.home}), not on the server in" in " ".join(ran.err.split())
+
+
 def test_what_is_wrong_with_an_order_is_said_by_its_field(terminal: Terminal) -> None:
     for options, field in (
         (("--grant", "god"), "roles"),

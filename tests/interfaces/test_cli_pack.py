@@ -30,13 +30,14 @@ def test_a_pack_is_compared_tried_and_followed(terminal: Terminal, tmp_path: Pat
     shown = terminal("pack", "backtest", file, "--since", "30d", "--limit", 5).out
     assert "3 captures, 0 recalls" in shown
     below = "confidence.confidence_below_floor"
-    assert f"{below}  1 times: person -> refused: {below}" in shown
+    assert f"{below}  1 time: person -> refused: {below}" in shown
     wrong = terminal("pack", "backtest", file, "--since", "long ago")
     assert (wrong.code, "since" in wrong.err) == (1, True)
     terminal.json("pack", "register", file)
     assert terminal.json("pack", "backfill", "acme@2.0.0", "--dry-run")["planned"] == {"renamed": 1, "retyped": 1}
     early = terminal("pack", "backfill", "acme@2.0.0", "--as", "clara", "--json")
     assert (early.code, early.error["code"], "activate it first" in early.error["message"]) == (1, "conflict", True)
+    assert "nothing to change" in terminal("pack", "backfill", "muniment.builtin@1.3.0", "--dry-run").out
     terminal.json("pack", "activate", "acme@2.0.0", "--reason", "renamed")
     done = terminal("pack", "backfill", "acme@2.0.0", "--as", "clara").out
     assert "1 left, 1 migrated" in done and "not_a_number" in done
@@ -90,6 +91,7 @@ def test_a_version_is_put_in_force_and_what_was_can_be_asked(terminal: Terminal,
     for args in (("acme@1.0.0", "conflict"), ("acme@9.9.9", "not_found")):
         wrong = terminal("pack", "activate", args[0], "--reason", "again", "--json")
         assert (wrong.code, wrong.error["code"], wrong.error["field"]) == (1, args[1], "ref")
+        assert args[0] in wrong.error["message"]
     agent = terminal("pack", "activate", "muniment.builtin@1.3.0", "--reason", "x", "--kind", "agent", "--json")
     assert (agent.code, agent.error["code"]) == (1, "role_missing")
 

@@ -28,7 +28,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.interfaces.proxy import Proxy
 from tests.server_thread import RemoteFabric, ServerThread
-from tests.stories import proposed
+from tests.stories import KEY, proposed
 
 FACT = {"kind": "statement", "text": "Returns are accepted within 14 days.", "classification": "INTERNAL"}
 
@@ -358,6 +358,22 @@ def test_many_are_approved_over_http_as_far_as_they_are_ordinary_or_acknowledged
     assert local.queue.get(people.reviewer, ids[2]).verdicts[-1].reason == "in the contract"
     with pytest.raises(InvalidInput):
         remote.client(people.reviewer).queue.approve_many(people.reviewer, ids[1:2], acknowledge={ids[0]: "seen"})
+
+
+@pytest.mark.rule("REV-12", "REV-13")
+def test_what_contradicts_another_open_proposal_is_left_out_over_http(
+    remote: RemoteFabric, local: Fabric, people: People
+) -> None:
+    ids = [proposed(local, people.run(), **KEY, value=value).proposal_id for value in ("email", "phone")]
+    queue = remote.client(people.reviewer).queue
+    plan = queue.plan_many(people.reviewer, proposal_ids=ids)
+    assert plan.approved == () and [one.proposal_id for one in plan.left_out] == ids
+    done = queue.approve_many(people.reviewer, ids)
+    assert [(one.status, one.error) for one in done] == [("pending", "left_out")] * 2
+    assert [[(why.code, why.detail) for why in one.left_out] for one in done] == [
+        [("opposites", ids[1])],
+        [("opposites", ids[0])],
+    ]
 
 
 @pytest.mark.rule("AUD-5")

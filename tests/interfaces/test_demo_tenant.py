@@ -11,7 +11,7 @@ import pytest
 
 from muniment import Fabric, demo
 from muniment.demo import player
-from muniment.demo.shop import ADA, ANTON, BORIS, PETRA, agent_run
+from muniment.demo.shop import ADA, ANTON, BORIS, CUSTOMER, PETRA, agent_run
 from tests.faults.load import MUNIMENT, Serving
 
 
@@ -41,8 +41,9 @@ def test_the_demo_tenant_has_something_of_every_kind_and_fresh_keys_at_each_star
         assert fabric.recall(agent_run(6, "cus_1001")).all_records
         assert fabric.verify(ANTON).ok
         first, again = demo.create_tokens(fabric), demo.create_tokens(fabric)
-        assert list(again) == ["boris", "clara", "petra", "anton", "ada", "olga", "support_bot"]
+        assert list(again) == ["boris", "clara", "petra", "anton", "ada", "olga", "cus_1003", "support_bot"]
         assert set(first.values()).isdisjoint(again.values())
+        assert [one for one in fabric.me.list(CUSTOMER) if one.state == "live"], "a customer has something to see"
         usable = [one for one in fabric.keys.list(ADA, limit=100) if one.state == "active"]
         assert len(usable) == len(again)
 

@@ -81,7 +81,7 @@ def _ids(http_server: RunningServer, story: Story, path: str, value: str) -> dic
     """Those of the story, with a proposal, a webhook or a consent that nothing was done to yet."""
     local, people = http_server.local, story.people
     ids = {**story.ids}
-    if "{proposal_id}" in path or path == "/queue/approve":
+    if "{proposal_id}" in path or path in ("/queue/approve", "/queue/reject", "/queue/assign"):
         fact = {"entity": SUBJECT, "predicate": f"likes_{value}", "value": value}
         ids["proposal_id"] = proposed(local, people.run(), **fact).proposal_id
         if path.endswith("/lift"):

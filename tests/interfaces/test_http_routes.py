@@ -57,6 +57,7 @@ ALSO = [
     ("auditor", "GET", "/v1/captures?after={capture_id}", None),
     ("reviewer", "GET", "/v1/refusals?capture_id={capture_id}", None),
     ("reviewer", "GET", "/v1/refusals?after={capture_id}.1.0", None),
+    ("correction_writer", "GET", "/v1/statements?after={capture_id}", None),
 ]  # fmt: skip
 
 

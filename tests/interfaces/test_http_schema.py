@@ -107,6 +107,7 @@ ROUTES = """
     POST   /me/proposals/{proposal_id}/confirm
     POST   /me/proposals/{proposal_id}/decline
     GET    /me/recalls
+    GET    /me/view
     GET    /memories
     GET    /memories/changes
     GET    /memories/graph
@@ -123,6 +124,7 @@ ROUTES = """
     POST   /packs/backfills
     POST   /packs/backtest
     POST   /packs/compare
+    POST   /packs/exceptions
     GET    /packs/in-force
     GET    /packs/{ref}
     POST   /packs/{ref}/activate
@@ -131,14 +133,17 @@ ROUTES = """
     GET    /people/held
     GET    /people/memories
     GET    /people/reads
+    GET    /people/view
     GET    /profiles
     POST   /proposals
     GET    /queue
     POST   /queue/approve
+    POST   /queue/assign
     GET    /queue/counts
     GET    /queue/groups
     GET    /queue/overview
     POST   /queue/plan
+    POST   /queue/reject
     GET    /queue/progress
     POST   /queue/search
     GET    /queue/second-look
@@ -176,6 +181,7 @@ ROUTES = """
     GET    /refusals
     GET    /refusals/counts
     POST   /sessions/{session_id}/end
+    GET    /statements
     POST   /verify
     GET    /webhooks
     POST   /webhooks

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from muniment import Fabric, MunimentError
+from muniment import Fabric, MunimentError, Principal
 from muniment.errors import PackInvalid
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -36,6 +36,8 @@ class TwoTenants:
     def asker(self, who: str) -> Any:
         if who == "admin_and_auditor":
             return self.people.person(who, "admin", "auditor")
+        if who == "end_user":
+            return Principal(tenant_id=self.people.tenant_id, id="cust_1", kind="end_user", roles={"subject"})
         return self.people.run() if who == "run" else getattr(self.people, who)
 
     def events(self) -> int:
@@ -80,6 +82,7 @@ def two_tenants(server: TestServer, database: str) -> Iterator[TwoTenants]:
             "their_notice": fabric.notices.set(others.reviewer, channel="browser").notice_id,
             "key": api_key(fabric, people),
             "their_key": api_key(fabric, others),
+            "import": fabric.imports.run(people.admin, "mem0", [{"id": "0", "text": "It rains."}]).import_id,
             "an hour ahead": clock.now + timedelta(hours=1),
             "an hour ago": clock.now - timedelta(hours=1),
         }

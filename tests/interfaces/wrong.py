@@ -1,4 +1,4 @@
-"""Wrong values for every kind of field; `wrong_calls.py` and `wrong_groups.py` say which call takes which kind."""
+"""Wrong values for every kind of field; `wrong_calls.py` says which call takes which kind."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
@@ -57,6 +57,7 @@ MOMENTS: list[Any] = [NAIVE, "yesterday", "2026-01-05T09:00:00", 0, -5, 2**62, f
 TIMES: list[Any] = [NAIVE, "yesterday", "2026-01-05T09:00:00", 5, float("nan"), True, {}, FIRST, LAST, NUL]
 SHARES: list[Any] = [-0.1, 1.1, float("nan"), float("inf"), 10**400, "0.5", "much", True, [0.5], {}]
 COUNTS: list[Any] = [0, -1, 10**30, 1.5, float("nan"), "3", True, [], {}]
+ZONES: list[Any] = [5, "", "Europe/Nowhere", "localtime", "../etc/passwd", "UTC\n", NUL, {}, None]
 CHOICES: list[Any] = [5, "", "nonsense", NUL, SURROGATE, ["x"], {}, True]
 REFS: list[Any] = ["abc", 5, {"a": 1}, [5], [""], [NUL], [SURROGATE], ["x" * 257], [f"e:{n}" for n in range(65)]]
 JSON: list[Any] = [

@@ -1,4 +1,4 @@
-"""Every call of the fabric with the kinds of its arguments: its own verbs here, its groups in `wrong_groups`."""
+"""Every call of the fabric with the kinds of its arguments: its own verbs here, its groups beside it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -25,9 +25,13 @@ from tests.interfaces.wrong import (
     SURROGATE,
     TEXTS,
     TIMES,
+    ZONES,
     Call,
 )
-from tests.interfaces.wrong_groups import GROUPS
+from tests.interfaces.wrong_admin import ADMINISTRATION
+from tests.interfaces.wrong_memory import MEMORY_GROUPS
+from tests.interfaces.wrong_people import PEOPLE
+from tests.interfaces.wrong_reviews import REVIEWS
 
 CIRCUMSTANCES: dict[str, list[Any]] = {
     "classification": LABELS,
@@ -128,6 +132,7 @@ CALLS: dict[str, Call] = {
             "classification": LABELS,
             "subject": CEIDS,
             "user_id": NAMES,
+            "evidence_refs": REFS,
         },
     ),
     "correct": Call(
@@ -192,6 +197,7 @@ CALLS: dict[str, Call] = {
         {
             "since": [*TIMES, "{an hour ahead}"],
             "until": [*TIMES, "{an hour ahead}", datetime(1, 1, 2, tzinfo=UTC)],
+            "zone": ZONES,
         },
     ),
     "record_golden": Call(
@@ -229,7 +235,11 @@ CALLS: dict[str, Call] = {
             "get": {},
             "memories": {"limit": COUNTS, "after": [*NAMES, "pm_0"]},
             "reads": {"limit": COUNTS, "after": NAMES},
+            "view": {"reads": COUNTS, "before": NAMES},
         }.items()
     },
-    **GROUPS,
+    **REVIEWS,
+    **MEMORY_GROUPS,
+    **ADMINISTRATION,
+    **PEOPLE,
 }

@@ -1,6 +1,6 @@
 """Fabrics and stores for the tests of items: a tenant of its own under a pack for a tool, and the real clock."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,8 +11,6 @@ from muniment.model.context import Principal, RunContext
 from muniment.testing import People
 from tests.connections import Connections
 from tests.pack_activation import put_in_force
-
-RunFor = Callable[..., RunContext]
 
 
 def run_of(people: People, user_id: str | None = "ann", tool: str = "langgraph", **fields: Any) -> RunContext:

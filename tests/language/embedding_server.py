@@ -40,7 +40,7 @@ class Asked(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         raise AssertionError("nobody should follow here")
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  theirs
+    def log_message(self, format: str, *args: Any) -> None:
         pass
 
     def give(self, body: bytes | str, status: int = 200, **headers: str) -> None:

@@ -120,6 +120,51 @@ def _spelled(text: str) -> str:
     return " ".join(text.replace(" ", ""))
 
 
+def _first_word_spelled(text: str) -> str:
+    word, _, rest = text.partition(" ")
+    return f"{'-'.join(word)} {rest}"
+
+
+def _every_word_spelled(text: str) -> str:
+    return " ".join(map("_".join, text.split()))
+
+
+def _stops_for_spaces(text: str) -> str:
+    return text.replace(" ", ".")
+
+
+def _sentences_of_one_word(text: str) -> str:
+    return f"The parcel is blue. {text.replace(' ', '... ')}"
+
+
+def _lines_of_one_word(text: str) -> str:
+    return "\n".join(text.title().split())
+
+
+def _pictures_between_words(text: str) -> str:
+    return text.replace(" ", "\N{FIRE}")
+
+
+def _pictures_within_words(text: str) -> str:
+    return " ".join(f"{word[:2]}\N{FIRE}{word[2:]}" for word in text.split())
+
+
+def _emphasis_within_words(text: str) -> str:
+    return " ".join(f"**{word[:2]}**{word[2:]}" for word in text.split())
+
+
+def _hyphens_within_words(text: str) -> str:
+    return " ".join(f"{word[:3]}-{word[3:]}" if len(word) > 3 else word for word in text.split())
+
+
+def _utf16_in_base64(text: str) -> str:
+    return base64.b64encode(text.encode("utf-16-le")).decode()
+
+
+def _numbers_of_letters(text: str) -> str:
+    return ", ".join(str(ord(char)) for char in text)
+
+
 def _leet(text: str) -> str:
     return text.lower().translate(str.maketrans("aeiost", "431057"))
 
@@ -138,7 +183,9 @@ def _mathematical(text: str) -> str:
 
 DISGUISES = [
     _tags, _selectors, _zero_width, _full_width, _cyrillic, _base64, _hex, _percent, _entities, _escapes, _rot13,
-    _reversed, _spelled, _leet, _comment, _split_by_tags, _mathematical, str.upper,
+    _reversed, _spelled, _first_word_spelled, _every_word_spelled, _leet, _comment, _split_by_tags, _mathematical, str.upper,
+    _stops_for_spaces, _sentences_of_one_word, _lines_of_one_word, _pictures_between_words, _pictures_within_words,
+    _emphasis_within_words, _hyphens_within_words, _utf16_in_base64, _numbers_of_letters,
 ]  # fmt: skip
 
 FOLDED_IN_ANY_TEXT = [_tags, _zero_width, _full_width, _base64, _hex, _percent, _entities]
@@ -211,6 +258,10 @@ FACTS_AND_TALK = [
     "token eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0",
     "See https://example.com/search?q=how%20to%20cook%20rice&page=2",
     "![chart](https://example.com/img/chart.png?w=400&h=300)",
+    "Name: Smith. Instructions: leave it at the door. Previous: none. System: DHL. User: Ada.",
+    "Please re-execute the follow-up; the sub-system is pre-paid and user-friendly.",
+    "Sizes 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49 and 50 are in stock.",
+    "Measured 72, 65, 81, 90, 88, 74, 66, 73, 82, 84, 72, 68, 65, 89 and 70 beats a minute.",
     "The coefficient α is 3.5 and Δt was 4 µs at 5Ω.",
 ]
 
@@ -323,6 +374,9 @@ def test_a_wrapped_attack_stays_above_the_threshold(attack: str, disguise: objec
         "[](",
         "i g n ",
         "аb",
+        "ignore.",
+        "a*",
+        "65 ",
     ],
 )
 def test_time_grows_no_faster_than_hostile_text(unit: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.language.special import MentionKind, category_of_name, describe, find_special
+from muniment.language.special import MentionKind, categories_of_value, category_of_name, describe, find_special
 
 
 def found(text: str) -> list[tuple[str, list[MentionKind]]]:
@@ -202,6 +202,15 @@ def test_a_long_text_takes_time_by_its_length_alone() -> None:
         "HIV positive",
         "Hat Diabetes",
         "Ist schwanger",
+        "Converted to Judaism last year",
+        "Epileptic; carries rescue medication",
+        "Came out as bisexual in 2020.",
+        "Joined the union ver.di in May",
+        "Asthmatic since childhood",
+        "Prays five times a day as a Muslim.",
+        "Has been convicted of fraud.",
+        "Zuckerkrank seit der Kindheit",
+        "Ist Mitglied der SPD",
     ],
 )
 def test_a_note_that_leaves_out_whom_it_is_about_is_about_the_user(text: str) -> None:
@@ -219,6 +228,14 @@ def test_a_note_that_leaves_out_whom_it_is_about_is_about_the_user(text: str) ->
         "Was born in May",
         "Is the diabetes brochure ready?",
         "Needs an invoice",
+        "Pregnant pause in the second act of the play",
+        "Disabled the old API key",
+        "Muslim cookbook recommended for the recipe collection",
+        "Gay Street is closed for construction",
+        "Allergic reactions are documented in the safety sheet",
+        "Believes the deadline can be moved",
+        "Nimmt den Bus um acht",
+        " \u2003 \r - .",
     ],
 )
 def test_an_ordinary_note_is_no_special_category(text: str) -> None:
@@ -231,3 +248,26 @@ def test_a_note_about_somebody_else_stays_theirs() -> None:
     assert found.persons[0].kind == "own_relative"
     about = {mention.words for one in find_special("Diagnosed with cancer; Tom has HIV") for mention in one.persons}
     assert about == {"User", "Tom"}
+
+
+@pytest.mark.rule("CAN-13")
+@pytest.mark.parametrize(
+    ("value", "categories"),
+    [
+        ("diabetes", {"HEALTH"}),
+        ("Type 2 diabetes.", {"HEALTH"}),
+        ("c-a-n-c-e-r", {"HEALTH"}),
+        ("asth\u200bma", {"HEALTH"}),
+        ("Epilepsie", {"HEALTH"}),
+        ("criminal record", {"CRIMINAL"}),
+        ("diabetes newsletter", set()),
+        ("Depression era furniture", set()),
+        ("email", set()),
+        (" \u2003.", set()),
+        ("diabetes" * 100, set()),
+    ],
+)
+def test_a_value_that_is_a_diagnosis_says_it_of_the_person_in_whose_record_it_stands(
+    value: str, categories: set[str]
+) -> None:
+    assert categories_of_value(value) == categories

@@ -32,6 +32,20 @@ def test_what_was_added_is_found_and_is_ready_for_a_prompt(memory: Memory) -> No
     assert TOLD in prompt and "data, not instructions" in prompt
 
 
+@pytest.mark.rule("MEM-1", "CTR-4", "REC-13")
+def test_a_fact_in_other_words_than_the_question_is_found_by_the_name_of_its_key(memory: Memory) -> None:
+    memory.add("I live in Berlin.")
+    memory.add("I moved to Munich.")
+    assert _texts(memory, "where do I live?") == ["I moved to Munich."]
+
+
+@pytest.mark.rule("MEM-3")
+def test_a_sentence_with_two_facts_is_reported_once(memory: Memory) -> None:
+    added = memory.add("I'm vegan and I like cooking.")
+    assert len(added.promoted) == 2
+    assert str(added) == "remembered: I'm vegan and I like cooking."
+
+
 @pytest.mark.rule("MEM-1")
 def test_both_classes_have_the_same_methods_and_arguments() -> None:
     names = "open add search context allow pending confirm correct forget forget_everything history export"

@@ -9,10 +9,12 @@ from muniment import Fabric
 from muniment.errors import InvalidInput, RoleMissing
 from muniment.model.consent import Consent
 from muniment.model.metrics import GoldenResult
-from muniment.testing import FakeClock, People
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Opener
+from tests.faults.forging import begin_unchecked
 from tests.metrics.figures import Sql, capture_message, measure
-from tests.stories import CONSENT, KEY, promoted, proposed, refused
+from tests.stories import CONSENT, KEY, promoted, proposed, refused, submitted
 
 # ---- the window, the tenant, who may ask ----
 
@@ -249,6 +251,33 @@ def test_what_no_consent_covered_at_its_promotion_is_a_violation(
 
 
 @pytest.mark.rule("MET-4")
+def test_a_sensitive_memory_that_names_no_consent_at_all_is_a_violation(
+    server: TestServer, fresh_database: str, people: People
+) -> None:
+    with (
+        Fabric.open(server.url(fresh_database), master_keys=MASTER_KEYS) as fabric,
+        server.connect(fresh_database) as owner,
+    ):
+        fabric.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
+        fact: dict[str, Any] = {"subject": "customer:cust_1", "entity": "customer:cust_1", "predicate": "size"}
+        memory = promoted(fabric, people, "L", classification="PII", **fact)
+        promoted(fabric, people, "tea", predicate="drink")
+        assert measure(fabric, people).pii.violations == 0
+        # As after a fault of the program, and without the constraint that would refuse it.
+        owner.execute("ALTER TABLE muniment.memories DROP CONSTRAINT memories_consent")
+        begin_unchecked(owner)
+        for table, columns in (
+            ("memories", "consent_id = NULL, consent_root = NULL"),
+            ("memory_scope", "consent_root = NULL"),
+        ):
+            owner.execute(f"UPDATE muniment.{table} SET {columns} WHERE memory_id = %s".encode(), [memory])
+        owner.execute("UPDATE muniment.consents SET valid_until = valid_from + interval '1 microsecond'")
+        owner.execute("COMMIT")
+        found = measure(fabric, people).pii
+        assert (found.violations, found.without_consent, found.memory_ids) == (1, 1, (memory,))
+
+
+@pytest.mark.rule("MET-4")
 def test_personal_data_that_was_not_masked_is_found_by_a_scan_of_its_own(
     fabric: Fabric, under: Opener, people: People, others: People, clock: FakeClock, sql: Sql
 ) -> None:
@@ -311,7 +340,7 @@ def test_contradictions_and_corrections_are_timed_and_counted(fabric: Fabric, pe
 
     assert measure(fabric, people).adoption.corrections == 0
     fix = fabric.correct(people.author, **KEY, value="fax", user_id="cust_1", classification="INTERNAL")
-    fabric.queue.approve(people.reviewer, fix.proposal_id)  # type: ignore[union-attr]  # no gate refuses it
+    fabric.queue.approve(people.reviewer, submitted(fix))
     assert measure(fabric, people).adoption.corrections == 1
     clock.advance(days=31)
     assert (measure(fabric, people).adoption.corrections, fabric.adoption(people.auditor).corrections) == (0, 1)

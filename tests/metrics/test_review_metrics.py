@@ -36,6 +36,11 @@ def test_the_queue_is_counted_by_operator_and_day_by_age_and_by_what_was_late(
     queue = measure(fabric, people).queue
     days = {(one.operator, one.day): one.decided for one in queue.by_operator}
     assert days == {("boris", first): 2, ("clara", date(2026, 1, 6)): 1, ("boris", date(2026, 1, 8)): 1}
+    # In Auckland, thirteen hours ahead, it was the next day at eleven.
+    there = fabric.metrics(people.auditor, zone="Pacific/Auckland").queue.by_operator
+    assert {(one.operator, one.day) for one in there} == {
+        ("boris", first), ("clara", date(2026, 1, 6)), ("boris", date(2026, 1, 9))
+    }  # fmt: skip
     assert (queue.decided, queue.in_time, queue.sla_kept, queue.operators) == (4, 3, 0.75, 2)
     assert (queue.waiting.count, queue.waiting.median, queue.waiting.longest) == (2, 32 * 3600, 62 * 3600)
     classes = {one.write_class: one for one in queue.by_class}

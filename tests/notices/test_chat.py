@@ -25,7 +25,7 @@ def test_a_chat_gets_the_same_words_as_json(fabric: Fabric, people: People, rece
     assert headers["content-type"] == "application/json"
     text = json.loads(body)["text"]
     assert set(json.loads(body)) == {"text"}
-    assert text.startswith(f"*Muniment {people.tenant_id}: 1 alert*\n1 low trust")
+    assert text.startswith(f"*Muniment {people.tenant_id}: 1 alert*\nlow trust: 1")
     assert f"{PUBLIC}/console/queue/{item.proposal_id}" in text
     assert "Quandt" not in text
     assert fabric.notices.list(people.reviewer)[0].address == receiver.url == made.address
@@ -82,8 +82,17 @@ def test_only_ids_and_classes_of_ours_pass_from_an_event_into_a_message(fabric: 
     forged = event.model_copy(
         update={"data": {**event.data, "proposal_id": "../x\r\nTo: y", "write_class": "Anna Lee", "actor": "cust_1"}}
     )
-    (alert,) = rules.alerts_of(forged, rules.MAY_READ, (), {"reviewer"})
+    (alert,) = rules.alerts_of(forged, rules.MAY_READ, (), {"reviewer"}, "boris", {})
     assert (alert.item_id, alert.write_class, alert.path) == (None, None, "/console/queue")
     message = rules.message_of("t", [alert], None, PUBLIC)
     assert "Anna" not in message.text
     assert "cust_1" not in message.text
+
+
+def test_who_is_told_of_a_parked_webhook_is_led_to_it(fabric: Fabric, people: People) -> None:
+    doubted(fabric, people)
+    event = next(one for one in fabric.events(people.auditor, limit=100) if one.type == "memory.proposed")
+    parked = event.model_copy(update={"type": "memory.parked", "data": {"webhook_id": "whk_1", "reason": "timeout"}})
+    (alert,) = rules.alerts_of(parked, rules.MAY_READ, (), {"admin"}, "ada", {})
+    assert (alert.item_id, alert.path) == ("whk_1", "/console/admin/webhooks")
+    assert rules.alerts_of(parked, rules.MAY_READ, (), {"reviewer", "auditor"}, "boris", {}) == [], "neither reads them"

@@ -1,4 +1,4 @@
-"""Alerts and summaries by mail: who is told of what, how often, and what a message never holds."""
+"""Alerts and digests by mail: who is told of what, how often, and what a message never holds."""
 
 import signal
 import socket
@@ -91,6 +91,38 @@ def test_alerts_are_gathered_into_one_message_a_minute(
     assert (idle.sent, idle.next_at) == (0, None), "nothing is due any more"
 
 
+@pytest.mark.rule("EVT-2")
+def test_whom_a_comment_names_or_a_proposal_is_assigned_to_is_told_and_nobody_else(
+    fabric: Fabric, people: People, mailbox: Mailbox, clock: FakeClock
+) -> None:
+    fabric.notices.set(people.reviewer, channel="mail", address=TO)
+    fabric.notices.set(people.second_reviewer, channel="mail", address="clara@example.com")
+    fabric.notices.set(people.second_reviewer, channel="browser")
+    before = fabric.notices.alerts(people.second_reviewer, after=0).seq
+    item = proposed(fabric, people.run(), entity="customer:cust_1", predicate="prefers_channel", value="email")
+    who, name = people.reviewer, people.second_reviewer.id
+    fabric.queue.comment(who, item.proposal_id, text=f"@{name} her sister?", mentions=[name, who.id, "Hannelore"])
+    fabric.queue.assign_many(who, [item.proposal_id], to=name)
+    shown = fabric.notices.alerts(people.second_reviewer, after=before).alerts
+    path = f"/console/queue/{item.proposal_id}"
+    assert [(one.kind, one.write_class, one.path) for one in shown] == [
+        ("mention", "preference", path),
+        ("assignment", "preference", path),
+    ]
+    assert run_job(fabric, "notify", people.tenant_id).counts == {"sent": 1, "retrying": 0}
+    (told,) = mailbox.got
+    assert told["To"] == "clara@example.com", "nobody is told of what they did themselves"
+    assert f"mentions you: preference {item.proposal_id} {PUBLIC}{path}" in mailbox.texts[0]
+    assert f"assigned to you: preference {item.proposal_id} {PUBLIC}{path}" in mailbox.texts[0]
+    log = b"".join(one.model_dump_json().encode() for one in fabric.events(people.auditor, limit=100))
+    for said in ("sister", "Hannelore"):
+        assert said not in told.as_string() and said.encode() not in log
+    clock.advance(minutes=2)
+    fabric.notices.set(people.second_reviewer, channel="mail", address="clara@example.com", classes=["statement"])
+    fabric.queue.comment(who, item.proposal_id, text="still?", mentions=[name])
+    assert fabric.notices.deliver(people.tenant_id).sent == 0, "of another class than was asked for"
+
+
 def test_what_is_overdue_parked_or_asked_for_is_told_to_those_who_may_read_about_it(
     fabric: Fabric, people: People, mailbox: Mailbox, clock: FakeClock
 ) -> None:
@@ -136,7 +168,20 @@ def test_a_digest_counts_what_waits_and_is_not_sent_when_nothing_does(
     assert "open proposals: 2 (preference 1, statement 1)" in text
     assert "requests for erasure: 1" in text
     assert text.strip().endswith(f"{PUBLIC}/console")
+    assert mailbox.got[0]["Subject"] == f"Muniment {people.tenant_id}: 2 open, 0 overdue"
     assert fabric.notices.deliver(people.tenant_id).sent == 0
+
+
+def test_the_title_of_a_digest_names_what_waits_for_one_who_reads_no_queue(
+    fabric: Fabric, people: People, mailbox: Mailbox, clock: FakeClock
+) -> None:
+    fabric.notices.set(people.officer, channel="mail", address=TO, kinds=[], digest="daily")
+    user = Principal(tenant_id=people.tenant_id, id="cust_1", kind="end_user", roles=frozenset({"subject"}))
+    fabric.me.forget_everything(user)
+    doubted(fabric, people)
+    clock.advance(days=1)
+    assert fabric.notices.deliver(people.tenant_id).sent == 1
+    assert mailbox.got[0]["Subject"] == f"Muniment {people.tenant_id}: requests for erasure: 1"
 
 
 @pytest.mark.rule("EVT-1")

@@ -14,7 +14,7 @@ from muniment.packs import backfill
 from muniment.packs.backfill_rules import step
 from muniment.testing import FakeClock, People
 from tests.pack_activation import put_in_force
-from tests.stories import CONSENT, promoted, proposed, remembered
+from tests.stories import CONSENT, promoted, proposed, remembered, submitted
 
 SUBJECT = "customer:cust_1"
 ONTOLOGY = """
@@ -249,7 +249,7 @@ def test_what_a_gate_refuses_or_a_person_must_see_stays_and_is_listed(fabric: Fa
     fixed = fabric.correct(
         writer, entity="customer:cust_5", predicate="prefers_channel", value="fax", classification="INTERNAL"
     )
-    own = fabric.queue.approve(people.reviewer, fixed.proposal_id).memory_id  # type: ignore[union-attr]
+    own = fabric.queue.approve(people.reviewer, submitted(fixed)).memory_id
     done = carried_out(fabric, people)
     assert done.done == {"migrated": 1, "refused": 1, "left": 2}
     assert {one.memory_id: one.reason for one in done.left} == {

@@ -14,7 +14,7 @@ from muniment.packs import backtest_history as read_only
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import HEAD, Opener
 from tests.security.catalogue import tenant_tables
-from tests.stories import KEY, promoted, proposed, remembered, run_job
+from tests.stories import KEY, event_data, promoted, proposed, remembered, run_job
 
 BASE = "memory_layer: {promotion_thresholds: {calibrate_from: 4}}"
 MAP = "{name: crm, version: 1.0.0, fields: [{predicate: plan, value: $.plan, write_class: preference, namespace: customer, entity: $.id}]}"
@@ -172,7 +172,10 @@ def test_what_policy_would_promote_alone_is_counted_under_both_packs(
         auto = HEAD.replace("1.0.0", "2.0.0") + (
             "memory_layer: {classes: {preference: {approval: auto, auto_promotion: {threshold: 0.82}}}}"
         )
+        fabric.packs.backtest(people.reviewer, load_pack(auto))
+        assert event_data(fabric, people, "capture_read") == []
         found = fabric.packs.backtest(people.reviewer, load_pack(auto), texts=True)
+        readings = event_data(fabric, people, "capture_read")
     assert (found.before.fates, found.after.fates) == ({"person": 4}, {"promoted": 4})
     (approval,) = found.differences
     assert (approval.rule, approval.before, approval.after, approval.count) == (
@@ -182,6 +185,8 @@ def test_what_policy_would_promote_alone_is_counted_under_both_packs(
         4,
     )
     assert approval.examples[-1].text == "customer:cust_0 prefers channel: email"
+    # Who is shown what was captured is recorded.
+    assert {one["capture_id"] for one in readings} == {one.id for one in approval.examples}
 
 
 @pytest.mark.rule("PAC-3")

@@ -136,6 +136,23 @@ def test_a_loosened_rule_is_named_and_takes_a_second_person_and_the_way_back_tak
 
 
 @pytest.mark.rule("PAC-5")
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("memory_layer: {trust: {guard: 0.02}}", "trust.guard"),
+        ("memory_layer: {contradiction: {judge: {contradicts: 0.1}}}", "contradiction.judge.contradicts"),
+        ("policy_layer: {guardrails: {tagger: 0.1}}", "guardrails.tagger"),
+    ],
+)
+def test_a_score_that_a_reader_measured_may_be_higher_than_the_packs_own(text: str, path: str) -> None:
+    strict, measured = pack(text), pack("", "1.1.0")
+    assert [one for one in loosened(strict, measured) if one.startswith(f"{path}: 0.")]
+    assert needs_second_person(strict, measured)
+    assert [one for one in loosened(measured, strict) if one.startswith(f"{path}: as measured to")]
+    assert loosened(strict, pack(text, "1.1.0")) == ()
+
+
+@pytest.mark.rule("PAC-5")
 def test_a_pack_that_says_the_same_loosens_nothing() -> None:
     assert loosened(builtin_pack(), builtin_pack()) == ()
     assert loosened(builtin_pack(), pack("")) == ()

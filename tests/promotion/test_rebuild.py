@@ -10,10 +10,11 @@ import pytest
 from muniment import AsyncFabric, Fabric
 from muniment.language.embedding import BUILTIN_EMBEDDER, Vectors, builtin_embedder
 from muniment.language.embedding.function import FunctionEmbedder
-from muniment.promotion import reindex as upkeep
+from muniment.promotion import reindex
 from muniment.promotion.reindex import Rebuilt
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.faults.forging import begin_unchecked
 from tests.stories import CONSENT, remembered
 
 # Of each table the columns that a durable memory is found by.
@@ -24,7 +25,7 @@ def rebuild(server: TestServer, database: str, tenant: str, clock: FakeClock) ->
     async def work() -> Rebuilt:
         async with AsyncFabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) as fabric:
             assert fabric._opened is not None
-            return await upkeep.rebuilt(fabric._opened.context, fabric._opened.address, tenant)
+            return await reindex.rebuilt(fabric._opened.context, fabric._opened.address, tenant)
 
     return asyncio.run(work())
 
@@ -71,7 +72,7 @@ def test_what_was_lost_or_changed_in_the_durable_projection_is_repaired_and_name
     lives = durable_lives(fabric, people)
     before = projection(rows)
     with server.connect(database) as owner:
-        owner.execute("SET session_replication_role = replica")
+        begin_unchecked(owner)
         owner.execute("DELETE FROM memory_scope WHERE memory_id = %s", [lives["standing"]])
         owner.execute("UPDATE memory_scope SET dead_seq = NULL WHERE memory_id = %s", [lives["retracted"]])
         owner.execute("DELETE FROM memory_links WHERE memory_id = %s", [lives["linked"]])

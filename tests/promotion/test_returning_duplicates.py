@@ -8,7 +8,7 @@ from muniment import Fabric
 from muniment.errors import SelfApproval
 from muniment.model.proposal import Proposal
 from muniment.testing import People
-from tests.stories import CONSENT, KEY, promoted, proposed, values
+from tests.stories import CONSENT, KEY, promoted, proposed, submitted, values
 
 
 def returned(fabric: Fabric, people: People) -> list[Proposal]:
@@ -46,7 +46,7 @@ def test_after_any_other_end_they_do_not_come_back(fabric: Fabric, people: Peopl
     second = proposed(fabric, people.run(), **KEY, value="phone")
     assert second.status == "duplicate"
     fix = fabric.correct(people.author, **KEY, value="fax", user_id="cust_1", classification="INTERNAL")
-    fabric.queue.approve(people.reviewer, fix.proposal_id)  # type: ignore[union-attr]
+    fabric.queue.approve(people.reviewer, submitted(fix))
     assert returned(fabric, people) == []
 
 

@@ -211,13 +211,13 @@ def test_the_database_restores_only_what_was_retracted_and_policy_undoes_nothing
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         writer.execute(
             f"INSERT INTO proposals ({listed}, proposal_id, restores) SELECT {listed}, 'mwp_x', %s FROM proposals"
-            " WHERE proposal_id = %s", [memory_id, proposal["proposal_id"]],
+            " WHERE tenant_id = %s AND proposal_id = %s", [memory_id, people.tenant_id, proposal["proposal_id"]],
         )  # fmt: skip
     writer.rollback()
     with pytest.raises(psycopg.errors.UniqueViolation):
         writer.execute(
             f"INSERT INTO proposals ({listed}, proposal_id) SELECT {listed}, 'mwp_x' FROM proposals"
-            " WHERE proposal_id = %s", [proposal["proposal_id"]],
+            " WHERE tenant_id = %s AND proposal_id = %s", [people.tenant_id, proposal["proposal_id"]],
         )  # fmt: skip
     writer.rollback()
     verdict = rows("verdicts")[0]

@@ -10,7 +10,7 @@ from muniment.errors import HistoryCollected, InvalidInput, NotFound
 from muniment.pack import Pack
 from muniment.testing import FakeClock, People
 from tests.pack_activation import acme, put_in_force, register
-from tests.stories import CONSENT, promoted, proposed, remembered
+from tests.stories import CONSENT, promoted, proposed, remembered, submitted
 
 SUBJECT = "customer:cust_1"
 PII: dict[str, Any] = {"subject": SUBJECT, "classification": "PII"}
@@ -57,7 +57,7 @@ def test_a_fact_that_was_corrected_since_stands_as_it_was(fabric: Fabric, people
     then = clock.now
     clock.advance(days=1)
     correction = fabric.correct(people.author, memory_id=old, value="phone")
-    fabric.queue.approve(people.reviewer, correction.proposal_id)  # type: ignore[union-attr]
+    fabric.queue.approve(people.reviewer, submitted(correction))
     answer = fabric.recall(people.run(), as_of=then)
     assert [(record.id, record.value) for record in answer.records] == [(old, "email")]
     assert answer.as_of == then

@@ -16,7 +16,7 @@ from muniment.recall import verbs as compilation
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.pack_activation import WITHOUT_FLOOR, put_in_force
-from tests.stories import CONSENT, promoted, proposed, remembered
+from tests.stories import CONSENT, promoted, proposed, remembered, submitted
 
 SUBJECT = "customer:cust_1"
 PII: dict[str, Any] = {"subject": SUBJECT, "classification": "PII"}
@@ -170,7 +170,7 @@ def test_a_wrong_request_is_refused_by_its_field_and_not_recorded(fabric: Fabric
         assert caught.value.field == field
     for asker in (people.auditor, people.reviewer):
         with pytest.raises((InvalidInput, RoleMissing)):
-            fabric.compile(asker)  # type: ignore[arg-type]
+            fabric.compile(asker)  # type: ignore[arg-type]  # a person is no run
     assert rows("compiles") == []
 
 
@@ -359,7 +359,7 @@ def test_so_does_every_other_way_to_be_withdrawn(fabric: Fabric, people: People,
             fabric.queue.approve(people.reviewer, item.proposal_id, supersedes=memory_id)
         case "corrected":
             correction = fabric.correct(people.author, memory_id=memory_id, value="fax")
-            fabric.queue.approve(people.reviewer, correction.proposal_id)  # type: ignore[union-attr]
+            fabric.queue.approve(people.reviewer, submitted(correction))
         case _:
             fabric.consent.revoke(people.officer, consent.consent_id)
             fabric.consent.sweep(people.tenant_id)

@@ -12,7 +12,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.pack_activation import acme, put_in_force, register
 from tests.recall.explaining import PII, SUBJECT, not_found
-from tests.stories import CONSENT, remembered
+from tests.stories import CONSENT, remembered, submitted
 
 
 def the_hidden(fabric: Fabric, people: People) -> dict[str, str]:
@@ -156,7 +156,7 @@ def test_what_came_in_its_place_is_named_only_to_whom_may_see_that(
 ) -> None:
     old = remembered(fabric, people)
     correction = fabric.correct(people.author, memory_id=old, value="phone", classification=label)
-    new = fabric.queue.approve(people.reviewer, correction.proposal_id).memory_id  # type: ignore[union-attr]
+    new = fabric.queue.approve(people.reviewer, submitted(correction)).memory_id
     run = people.run(classification_allowed={"INTERNAL"})
     result = fabric.explain(run, memory_id=old)
     assert (result.visibility, result.retraction_reason) == ("retracted", "corrected")

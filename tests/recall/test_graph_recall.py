@@ -9,7 +9,7 @@ from muniment import Fabric, RunContext
 from muniment.recall import entities as rules
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Opener
-from tests.stories import CONSENT, remembered
+from tests.stories import CONSENT, remembered, submitted
 
 START = "customer:cust_1"
 # So many facts in the same words are not to be compared with each other.
@@ -169,7 +169,7 @@ def test_a_hub_is_bounded_and_cut_in_the_same_place_each_time(
         for n in range(count):
             fact: dict[str, Any] = {"entity": f"item:i{n}", "predicate": "part_of", "value": "order:hub"}
             done = fabric.propose(run, write_class="preference", classification="INTERNAL", confidence=0.7, **fact)
-            proposals.append(done.proposal_id)  # type: ignore[union-attr]
+            proposals.append(submitted(done))
         outcomes = fabric.queue.approve_many(people.reviewer, proposals)
         assert {one.status for one in outcomes} == {"promoted"}
         ids = [record.id for record in fabric.recall(run).records]

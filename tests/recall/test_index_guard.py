@@ -14,8 +14,9 @@ from muniment import Fabric
 from muniment.context import FabricContext
 from muniment.errors import InvalidInput
 from muniment.model.inputs import RecallInput
+from muniment.recall import index_guard, scope_index
 from muniment.recall import recall as recalling
-from muniment.recall import scope_index
+from muniment.recall.dependencies import dependencies
 from muniment.recall.scope_index import IndexOutdated
 from muniment.recall.scope_part import Part, VisibilityNumber
 from muniment.settings import Settings
@@ -208,7 +209,7 @@ def test_a_process_that_lost_the_connection_it_listens_on_drops_everything(
     assert held
     with server.connect("postgres") as connection:
         for pid in listening():
-            connection.execute("SELECT pg_terminate_backend(%s)", [pid])
+            connection.execute("SELECT pg_terminate_backend(%s::int)", [pid])
     wait_until(lambda: not any(one.any() for one in held))
     assert found(holder, people) == {SECRET}
     assert len(rows("index_holders")) == 1
@@ -246,6 +247,42 @@ def test_a_process_whose_row_is_gone_or_ran_out_in_the_database_drops_everything
         assert not any(one.any() for one in held)
         assert rows("index_holders") == []
         holder.close()
+
+
+@pytest.mark.rule("ERA-3")
+def test_what_is_held_under_a_lease_that_ran_out_is_dropped_while_confirmations_hang(
+    another: Opener, people: People, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_guard, "CONFIRM_SECONDS", 0.05)
+    monkeypatch.setattr(index_guard, "DROP_SECONDS", 0.05)
+    holder = another()
+    said(holder, people, SECRET)
+    index = context(holder).index
+    found(holder, people)
+    held = arrays(holder, people)
+    lock = index._lock(people.tenant_id)
+    call(holder, lock.acquire)
+    wait_until(lambda: bool(lock._waiters))
+    assert any(one.any() for one in held)
+    context(holder).scopes.leases[people.tenant_id].until = monotonic()
+    wait_until(lambda: not any(one.any() for one in held))
+    assert lock._waiters, "the confirmation still hangs"
+    holder._portal.call(lock.release)
+    wait_until(lambda: rows("index_holders") == [])
+    task = index._task
+    assert task is not None
+    wait_until(task.done)
+
+
+@pytest.mark.rule("ERA-3")
+def test_the_task_and_its_timer_stop_when_the_process_closes(another: Opener, people: People) -> None:
+    holder = another()
+    said(holder, people, SECRET)
+    found(holder, people)
+    task = context(holder).index._task
+    assert task is not None and not task.done()
+    holder.close()
+    assert task.done()
 
 
 @pytest.mark.rule("ERA-1")
@@ -328,7 +365,7 @@ def test_a_recall_whose_scope_was_dropped_meanwhile_is_not_answered_from_it(anot
 
     async def dropped_meanwhile() -> bool:
         packs = await here.recall_packs(run)
-        needed = await recalling.dependencies(here, run.tenant_id, "giraffe")
+        needed = await dependencies(here, run.tenant_id, "giraffe")
         async with here.transaction(run.tenant_id, "recall") as tx:
             asked = await recalling._prepare(here, tx, run, packs, RecallInput(query="giraffe"))
             scope = here.scopes.find(run.tenant_id, ["", USER], name)

@@ -14,7 +14,8 @@ from muniment.model.recall import Recall
 from muniment.pack import load_pack
 from muniment.recall import rules
 from muniment.recall import search as searching
-from muniment.recall.recall import dependencies, find, find_and_record
+from muniment.recall.dependencies import dependencies
+from muniment.recall.recall import find, find_and_record
 from muniment.recall.rules import view_of
 from muniment.recall.search import Found, Request
 from muniment.testing import FakeClock, People, TestServer

@@ -9,7 +9,7 @@ import pytest
 from muniment import Fabric
 from muniment.errors import EmbedderUnavailable
 from muniment.language.embedding.function import FunctionEmbedder
-from muniment.recall import recall as recall_handler
+from muniment.recall import dependencies
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.stories import remembered
@@ -83,7 +83,7 @@ def test_an_embedder_that_takes_too_long_is_not_waited_for(
     with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, embedder=embedder) as fabric:
         tea = remembered(fabric, people, "tea", predicate="a", text="Tea at five.")
         stuck = True
-        monkeypatch.setattr(recall_handler, "PATIENCE_SECONDS", 0.05)
+        monkeypatch.setattr(dependencies, "PATIENCE_SECONDS", 0.05)
         answer = fabric.recall(people.run(), "some tea")
         assert asked.is_set() and not answered.is_set()
         assert ([record.id for record in answer.records], answer.degraded) == ([tea], ("embedder",))

@@ -279,7 +279,8 @@ def test_every_recall_is_recorded_with_what_decided_it_and_no_content(
         "entities": [SUBJECT],
         "limit": 1,
     }
-    assert set(first[8]) == {shown, low} | sides  # type: ignore[arg-type]
+    result_ids: Any = first[8]
+    assert set(result_ids) == {shown, low} | sides
     assert first[9] == answer.omitted == 1
     assert (second[0], second[8]) == (empty.recall_id, [])
     assert "aardvark" not in str(rows)

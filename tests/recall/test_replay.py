@@ -19,7 +19,7 @@ from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Opener
 from tests.faults.concurrency import Calls
 from tests.pack_activation import acme, put_in_force, register
-from tests.stories import CONSENT, promoted, proposed, remembered
+from tests.stories import CONSENT, promoted, proposed, remembered, submitted
 
 SUBJECT = "customer:cust_1"
 PII: dict[str, Any] = {"subject": SUBJECT, "classification": "PII"}
@@ -121,7 +121,7 @@ def play_sixty_recalls(fabric: Fabric, people: People, clock: FakeClock) -> None
     for gone in (own[3], own[11], shared[2], tie, sides[0]):
         fabric.retract(people.reviewer, gone, reason="wrong")
     correction = fabric.correct(people.author, memory_id=own[5], text="It was never so.")
-    fabric.queue.approve(people.reviewer, correction.proposal_id)  # type: ignore[union-attr]
+    fabric.queue.approve(people.reviewer, submitted(correction))
     assert differing() == []
     clock.advance(days=400)
     left = fabric.recall(people.run(session_id="s"), "parcel").records

@@ -13,6 +13,7 @@ from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
 from tests.pack_activation import acme, put_in_force
 from tests.recall.scope_indexes import QUERY, counts, scopes, shown
+from tests.security.rows import Tick, mark
 from tests.stories import CONSENT, promoted, remembered
 
 
@@ -235,15 +236,15 @@ def test_a_query_is_sealed_under_the_users_key_as_soon_as_there_is_one(
 # --- the database holds it, not the program's good manners
 
 
-def _insert_tick(writer: Any, visible: bool) -> tuple[int, Any]:
-    last = writer.execute("SELECT seq, at FROM ticks ORDER BY seq DESC LIMIT 1").fetchone()
+def _insert_tick(writer: Any, tenant: str, *, visible: int | None) -> Tick:
+    """Take the next number by hand; as its number of what can be seen, so many more than the last one."""
+    seq, at = writer.execute("SELECT seq, at FROM ticks ORDER BY seq DESC LIMIT 1").fetchone()
+    now = Tick(seq + 1, at, mark(writer, tenant))
     writer.execute(
-        "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq)"
-        " SELECT tenant_id, seq + 1, at, seq, at, transaction_mark(), CASE WHEN %s THEN seq + 1 END"
-        " FROM ticks ORDER BY seq DESC LIMIT 1",
-        [visible],
+        "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq) VALUES (%s, %s, %s, %s, %s, %s, %s)",
+        [tenant, now.seq, at, seq, at, now.txid, seq + visible if visible is not None else None],
     )
-    return last[0] + 1, last[1]
+    return now
 
 
 @pytest.mark.rule("TIR-5")
@@ -253,16 +254,17 @@ def test_a_retraction_needs_a_number_that_says_something_visible_changes(
 ) -> None:
     memory = promoted(fabric, people)
     with as_role("writer") as writer, writer.transaction(force_rollback=True):
-        seq, at = _insert_tick(writer, visible)
+        now = _insert_tick(writer, people.tenant_id, visible=1 if visible else None)
         insert = (
             "INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason)"
-            " VALUES (%s, %s, %s, %s, transaction_mark(), 'eve', 'wrong')"
+            " VALUES (%s, %s, %s, %s, %s, 'eve', 'wrong')"
         )
+        given = [people.tenant_id, memory, now.seq, now.at, now.txid]
         if visible:
-            writer.execute(insert, [people.tenant_id, memory, seq, at])
+            writer.execute(insert, given)
         else:
             with pytest.raises(ForeignKeyViolation):
-                writer.execute(insert, [people.tenant_id, memory, seq, at])
+                writer.execute(insert, given)
 
 
 def test_a_tick_cannot_name_another_visibility_number_than_its_own(
@@ -270,10 +272,7 @@ def test_a_tick_cannot_name_another_visibility_number_than_its_own(
 ) -> None:
     promoted(fabric, people)
     with as_role("writer") as writer, writer.transaction(force_rollback=True), pytest.raises(CheckViolation):
-        writer.execute(
-            "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq)"
-            " SELECT tenant_id, seq + 1, at, seq, at, transaction_mark(), seq + 2 FROM ticks ORDER BY seq DESC LIMIT 1"
-        )
+        _insert_tick(writer, people.tenant_id, visible=2)
 
 
 @pytest.mark.rule("TIR-5")

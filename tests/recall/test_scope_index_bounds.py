@@ -32,6 +32,24 @@ def test_what_was_used_longest_ago_gives_way(fabric: Fabric, people: People) -> 
     assert {"", "anna", "cem"} >= kept >= {"cem"}
 
 
+@pytest.mark.rule("ISO-3")
+def test_what_is_held_of_a_tenant_is_found_without_looking_through_the_others(
+    fabric: Fabric, people: People, others: People
+) -> None:
+    held = scopes(fabric)
+    for someone in (people, others):
+        promoted(fabric, someone)
+        fabric.recall(someone.run(), QUERY)
+        fabric.recall(someone.run("ben"), QUERY)
+    for one in (people, others):
+        assert held.of_tenant(one.tenant_id).keys() == {key for key in held._parts if key[0] == one.tenant_id}
+    assert {key[1] for key in held.of_tenant(people.tenant_id)} == {"", "ben", "cust_1"}
+    held.forget(people.tenant_id)
+    assert held.of_tenant(people.tenant_id) == {}
+    assert people.tenant_id not in held._by_tenant
+    assert len(held.of_tenant(others.tenant_id)) == 3
+
+
 @pytest.mark.rule("ISO-1")
 def test_two_tenants_with_equal_users_have_scopes_of_their_own(fabric: Fabric, people: People, others: People) -> None:
     mine, theirs = promoted(fabric, people), promoted(fabric, others, "phone")

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from muniment import Fabric, RunContext
 from muniment.errors import InvalidInput, NotFound
+from muniment.model.compiled import Format
 from muniment.testing import FakeClock, People, TestServer
 from tests.stories import KEY, promoted, proposed, remembered
 
@@ -221,8 +222,8 @@ def test_a_compiled_prompt_says_until_when_a_fact_holds(fabric: Fabric, people: 
     clock.now = datetime(2026, 5, 4, 9, tzinfo=UTC)
     proposal = proposed(fabric, people.run(), **_statement("Parcels go to Hamburg until June."))
     fabric.queue.approve(people.reviewer, proposal.proposal_id)
-    for form in ("markdown", "xml", "json", "messages"):
-        assert "until June 2026" in fabric.compile(people.run(), "parcels", format=form).text  # type: ignore[arg-type]
+    for form in get_args(Format):
+        assert "until June 2026" in fabric.compile(people.run(), "parcels", format=form).text
     assert fabric.compile(people.run(), "parcels", valid_at=datetime(2026, 6, 1, tzinfo=UTC)).text == ""
 
 

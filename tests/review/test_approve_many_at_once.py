@@ -15,7 +15,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.faults.concurrency import Calls, hold_clock
 from tests.recall.batches import PII, SUBJECT, approve_all, shown, statuses_of, waiting
-from tests.stories import CONSENT, remembered
+from tests.stories import CONSENT, remembered, submitted
 
 # --- at once
 
@@ -59,7 +59,7 @@ def test_a_retraction_beside_a_batch_that_corrects_the_same_memory_waits_its_tur
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     old = remembered(fabric, people, "email")
-    correction = fabric.correct(people.author, memory_id=old, value="phone").proposal_id  # type: ignore[union-attr]
+    correction = submitted(fabric.correct(people.author, memory_id=old, value="phone"))
     ids = [*waiting(fabric, people, {"predicate": "a", "value": "green tea"}), correction]
     with hold_clock(server, database, people.tenant_id) as gate:
         batch = Calls([lambda: approve_all(fabric, people.reviewer, ids)])

@@ -5,7 +5,7 @@ import pytest
 from muniment import Fabric
 from muniment.errors import NotFound, RoleMissing
 from muniment.testing import FakeClock, People
-from tests.stories import CONSENT, KEY, promoted, proposed
+from tests.stories import CONSENT, KEY, promoted, proposed, submitted
 
 SUBJECT = "customer:cust_1"
 
@@ -33,11 +33,11 @@ def test_what_it_contradicts_and_what_it_was_before_it_was_edited_come_with_it(f
     memory_id = promoted(fabric, people, "email")
     first = proposed(fabric, people.run(), **KEY, value="phone")
     edited = fabric.queue.edit(people.reviewer, first.proposal_id, value="post")
-    found = fabric.queue.evidence(people.reviewer, edited.proposal_id)  # type: ignore[union-attr]
+    found = fabric.queue.evidence(people.reviewer, submitted(edited))
     assert [one.value for one in found.edits] == ["phone"]
     assert [one.existing for one in found.contradictions] == [memory_id]
     assert found.memories[memory_id] == fabric.get(people.reviewer, memory_id)
-    done = fabric.queue.approve(people.reviewer, edited.proposal_id, supersedes=memory_id)  # type: ignore[union-attr]
+    done = fabric.queue.approve(people.reviewer, submitted(edited), supersedes=memory_id)
     after = fabric.queue.evidence(people.reviewer, done.proposal_id)
     assert done.memory_id is not None
     assert (after.memories[done.memory_id].value, after.memories[memory_id].superseded_by) == ("post", done.memory_id)

@@ -13,7 +13,7 @@ from tests.pack_activation import acme, put_in_force
 from tests.recall.batches import PII, SUBJECT, statuses_of
 from tests.review.items import several, status
 from tests.review.test_ordinary_verb import ATTACK
-from tests.stories import CONSENT, KEY, promoted, proposed, refused, values
+from tests.stories import CONSENT, KEY, promoted, proposed, refused, submitted, texts, values
 
 STATEMENT: dict[str, Any] = {"write_class": "statement", "text": "Parcels leave at noon."}
 
@@ -79,7 +79,7 @@ def test_a_correction_is_no_item_with_what_is_none(fabric: Fabric, people: Peopl
     plain = proposed(fabric, people.run(), **KEY, value="email").proposal_id
     corrected = fabric.correct(people.author, **KEY, value="email", user_id="cust_1", classification="INTERNAL")
     assert fabric.queue.get(people.reviewer, plain).count == 1
-    assert fabric.queue.get(people.reviewer, corrected.proposal_id).count == 1  # type: ignore[union-attr]
+    assert fabric.queue.get(people.reviewer, submitted(corrected)).count == 1
 
 
 @pytest.mark.rule("REV-11")
@@ -170,6 +170,27 @@ def test_the_member_whose_tier_a_reviewer_changed_is_the_one_that_is_promoted(fa
     shown = fabric.queue.approve(people.reviewer, ids[1])
     assert (shown.status, shown.tier_target) == ("promoted", "episodic")
     assert status(fabric, people, [ids[0], ids[2]]) == ["duplicate", "duplicate"]
+
+
+@pytest.mark.rule("REV-11")
+def test_what_is_promoted_is_told_in_the_words_that_the_approver_read(fabric: Fabric, people: People) -> None:
+    slander = proposed(fabric, people.run(), **KEY, value="email", text="She is a fraud and prefers email.")
+    read = proposed(fabric, people.run(), **KEY, value="email", text="She prefers email.")
+    assert fabric.queue.get(people.reviewer, read.proposal_id).count == 2
+    assert fabric.queue.approve(people.reviewer, read.proposal_id).status == "promoted"
+    assert status(fabric, people, [slander.proposal_id]) == ["duplicate"]
+    assert texts(fabric, people.run()) == ["She prefers email."]
+
+
+@pytest.mark.rule("REV-11")
+def test_who_approves_their_own_edit_promotes_nobody_elses_words(fabric: Fabric, people: People) -> None:
+    slander = proposed(fabric, people.run(), **KEY, value="email", text="She is a fraud and prefers email.")
+    other = proposed(fabric, people.run(), **KEY, value="phone", text="She prefers phone.").proposal_id
+    edited = fabric.queue.edit(people.reviewer, other, value="email", text="She prefers email.")
+    assert isinstance(edited, Proposal)
+    assert fabric.queue.approve(people.reviewer, edited.proposal_id).status == "promoted"
+    assert status(fabric, people, [slander.proposal_id]) == ["duplicate"]
+    assert texts(fabric, people.run()) == ["She prefers email."]
 
 
 @pytest.mark.rule("REV-11", "CON-2")

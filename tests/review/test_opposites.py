@@ -149,6 +149,7 @@ def test_those_that_enter_in_one_batch_name_each_other_too(fabric: Fabric, peopl
 def test_at_most_so_many_are_compared_the_latest_of_a_subject(
     fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert opposites.MOST == 200
     monkeypatch.setattr(opposites, "MOST", 2)
     ids = [proposed(fabric, people.run(), **KEY, value=value).proposal_id for value in ("a", "b", "c", "d")]
     assert names(fabric, people, ids[3]) == [(ids[1], ids[2])]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from muniment.model.candidate import Passed
 from muniment.model.proposal import ContradictionCheck, Proposal
 from muniment.pack import builtin_pack
 from muniment.review.rules import REASON_WORDS, is_ordinary, reason_words
@@ -41,6 +42,11 @@ def waiting(candidate: dict[str, Any] | None = None, **fields: Any) -> Proposal:
     return Proposal(**given)
 
 
+def trusted(detail: str) -> Passed:
+    """What the trust gate recorded: the figure, and what stands behind it."""
+    return Passed(gate="trust", reason="trust", detail=detail)
+
+
 @pytest.mark.rule("REV-13")
 @pytest.mark.parametrize(
     ("proposal", "reasons"),
@@ -57,9 +63,15 @@ def waiting(candidate: dict[str, Any] | None = None, **fields: Any) -> Proposal:
         (waiting({"trust": 0.39}), ["low_trust"]),
         (waiting({"trust": 0.4}), []),
         (waiting(human_reasons=("low_trust",)), ["low_trust"]),
+        (waiting({"gates": (trusted("0.60, overrides_instructions"),)}), ["addresses_model"]),
+        (waiting({"gates": (trusted("0.60, guard 0.80 of 0.80"),)}), ["guard"]),
+        (waiting({"gates": (trusted("0.60, guard 0.79 of 0.80"),)}), []),
+        (waiting({"gates": (trusted("0.60, unvouched_tool"),)}), []),
+        (waiting(action="retract"), ["names_targets"]),
         (waiting(contradiction_check=ContradictionCheck(existing="pm_1", verdict="contradicts")), ["contradiction"]),
         (waiting(contradiction_check=ContradictionCheck(existing="pm_1", verdict="duplicate")), []),
         (waiting(human_reasons=("contradiction",)), ["contradiction"]),
+        (waiting(opposites=("mwp_2",)), ["opposites"]),
         (waiting(assignee="clara"), ["assigned"]),
         (
             waiting({"trust": 0.1}, sensitive=True, risk="high", assignee="clara"),

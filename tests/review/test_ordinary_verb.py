@@ -8,6 +8,7 @@ import pytest
 from muniment import Fabric
 from muniment.errors import InvalidInput
 from muniment.model.proposal import Outcome
+from muniment.review import opposites
 from muniment.testing import People, TestServer
 from tests.conftest import Opener
 from tests.faults.concurrency import Calls, hold_clock
@@ -54,7 +55,8 @@ def test_only_what_is_ordinary_is_approved_and_the_rest_is_left_out_with_its_rea
         else:
             assert (one.error, one.status, one.memory_id) == ("left_out", "pending", None)
             assert kind in [reason.code for reason in one.left_out]
-            assert fabric.queue.get(people.reviewer, one.proposal_id).verdicts == () or kind == "assigned"
+            verdicts = fabric.queue.get(people.reviewer, one.proposal_id).verdicts
+            assert [verdict.action for verdict in verdicts] == (["assign"] if kind == "assigned" else [])
     assert shown(fabric, people) == {"tea", 1, 5}
     # Nobody was denied anything: it is no security event.
     assert not [event for event in fabric.events(people.auditor, limit=500) if event.type == "memory.security"]
@@ -96,9 +98,30 @@ def test_acknowledging_ones_own_does_not_pass_four_eyes(fabric: Fabric, people: 
     assert statuses_of(approve_all(fabric, both, ids)) == ["self_approval"]
 
 
-@pytest.mark.rule("REV-13", "PRO-7")
-def test_of_two_that_contradict_each_other_the_second_is_left_out(fabric: Fabric, people: People) -> None:
+@pytest.mark.rule("REV-13", "REV-12")
+def test_two_that_contradict_each_other_are_both_left_out(fabric: Fabric, people: People) -> None:
     ids = waiting(fabric, people, {"predicate": "drinks", "value": "tea"}, {"predicate": "drinks", "value": "milk"})
+    outcomes = fabric.queue.approve_many(people.reviewer, ids)
+    assert statuses_of(outcomes) == ["left_out", "left_out"]
+    assert reasons(outcomes) == [["opposites"], ["opposites"]]
+    assert {fabric.queue.get(people.reviewer, one).verdicts for one in ids} == {()}
+    assert shown(fabric, people) == set()
+    # Once one of them is decided, the other is judged by the memory.
+    fabric.queue.reject(people.reviewer, ids[0], reason="not_true")
+    assert statuses_of(fabric.queue.approve_many(people.reviewer, ids[1:])) == ["promoted"]
+
+
+@pytest.fixture
+def unnamed_opposites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What enters the queue is compared with nothing that waits there, as beyond the first 200."""
+    monkeypatch.setattr(opposites, "MOST", 0)
+
+
+@pytest.mark.rule("REV-13", "PRO-7")
+@pytest.mark.usefixtures("unnamed_opposites")
+def test_of_two_that_contradict_each_other_unnoticed_the_second_is_left_out(fabric: Fabric, people: People) -> None:
+    facts = [{"predicate": "drinks", "value": value} for value in ("tea", "milk")]
+    ids = [one for fact in facts for one in waiting(fabric, people, fact)]
     outcomes = fabric.queue.approve_many(people.reviewer, ids)
     assert statuses_of(outcomes) == ["promoted", "left_out"] and reasons(outcomes) == [[], ["contradiction"]]
     assert fabric.queue.get(people.reviewer, ids[1]).verdicts == ()
@@ -107,6 +130,7 @@ def test_of_two_that_contradict_each_other_the_second_is_left_out(fabric: Fabric
 
 
 @pytest.mark.rule("REV-13", "PRO-7")
+@pytest.mark.usefixtures("unnamed_opposites")
 def test_what_became_a_contradiction_since_it_was_read_is_left_out(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
@@ -136,7 +160,16 @@ def test_what_was_assigned_to_somebody_else_since_it_was_read_is_left_out(
 
 @pytest.mark.rule("REV-13", "ERR-1")
 @pytest.mark.parametrize(
-    "acknowledge", [{"mwp_other": "seen"}, {"{id}": ""}, {"{id}": 5}, ["{id}"], {"{id}": "x" * 300}]
+    "acknowledge",
+    [
+        {"mwp_other": "seen"},
+        {"{id}": ""},
+        {"{id}": 5},
+        ["{id}"],
+        {"{id}": "x" * 300},
+        {"{id}": "-"},
+        {"{id}": "\u3164"},
+    ],
 )
 def test_what_is_wrong_with_an_acknowledgement_is_reported(fabric: Fabric, people: People, acknowledge: Any) -> None:
     (one,) = waiting(fabric, people, {"predicate": "a", "value": 1})

@@ -14,7 +14,7 @@ from muniment.model.context import RunContext
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Opener
 from tests.security.catalogue import tenant_tables
-from tests.stories import CONSENT, KEY, event_data, promoted, proposed, remembered, run_job
+from tests.stories import CONSENT, KEY, event_data, promoted, proposed, remembered, run_job, submitted
 
 SUBJECT = "customer:cust_1"
 Standing = Callable[[], list[tuple[Any, ...]]]
@@ -48,7 +48,7 @@ def test_the_queue_is_narrowed_to_what_is_asked_for(fabric: Fabric, people: Peop
     )
     corrected = fabric.correct(people.author, **KEY, value="post", classification="INTERNAL")
     other = proposed(fabric, run, entity="customer:c2", predicate="diet", value="vegan").proposal_id
-    ids = {liked, said.proposal_id, corrected.proposal_id, other}  # type: ignore[union-attr]
+    ids = {liked, submitted(said), submitted(corrected), other}
     fabric.queue.override(people.reviewer, liked, tier="durable")
     fabric.queue.assign(people.reviewer, other, to="clara")
 
@@ -56,19 +56,19 @@ def test_the_queue_is_narrowed_to_what_is_asked_for(fabric: Fabric, people: Peop
         return _ids(fabric.queue.list(people.reviewer, **narrowed))
 
     assert listed() == ids
-    assert listed(tier="durable") == {liked, corrected.proposal_id}  # type: ignore[union-attr]
+    assert listed(tier="durable") == {liked, submitted(corrected)}
     assert listed(tier="semantic") == {other, said.proposal_id}
-    assert listed(entity=KEY["entity"]) == {liked, corrected.proposal_id}  # type: ignore[union-attr]
+    assert listed(entity=KEY["entity"]) == {liked, submitted(corrected)}
     assert listed(entity="shop:ulm") == {said.proposal_id}
     assert listed(assignee="clara") == {other}
-    assert listed(reason="operator_source") == {corrected.proposal_id}  # type: ignore[union-attr]
+    assert listed(reason="operator_source") == {submitted(corrected)}
     assert listed(write_class="correction", risk="low") | listed(write_class="correction", risk="high") == {
-        corrected.proposal_id  # type: ignore[union-attr]
+        submitted(corrected)
     }
     assert listed(overdue=True) == set() and listed(overdue=False) == ids
     clock.advance(hours=5)
-    assert listed(overdue=True) == {corrected.proposal_id}  # type: ignore[union-attr]  # due in four hours
-    assert listed(overdue=False) == ids - {corrected.proposal_id}  # type: ignore[union-attr]
+    assert listed(overdue=True) == {submitted(corrected)}
+    assert listed(overdue=False) == ids - {submitted(corrected)}
     fabric.queue.release(people.reviewer, other)
     assert listed(assignee="clara") == set()
     fabric.queue.reject(people.reviewer, other, reason="no")
@@ -308,7 +308,7 @@ def test_a_preview_shows_what_would_be_superseded_and_what_would_conflict(
     (pair,) = conflict.after.conflicts
     assert {one.id for one in pair.records} == {stood, conflict.memory_id}
     assert conflict.before.conflicts == () and [one.id for one in conflict.before.records] == [stood]
-    corrected = fabric.queue.preview(people.reviewer, correction.proposal_id)  # type: ignore[union-attr]
+    corrected = fabric.queue.preview(people.reviewer, submitted(correction))
     assert (corrected.supersedes, corrected.disappears) == ((stood,), (stood,))
     assert [one.value for one in corrected.after.records] == ["post"]
     assert tenant_state() == before
@@ -319,7 +319,7 @@ def test_an_author_may_look_ahead_at_what_somebody_else_must_approve(
     fabric: Fabric, people: People, tenant_state: Standing
 ) -> None:
     both = people.person("olga", "correction_writer", "reviewer")
-    item = fabric.correct(both, **KEY, value="post", classification="INTERNAL").proposal_id  # type: ignore[union-attr]
+    item = submitted(fabric.correct(both, **KEY, value="post", classification="INTERNAL"))
     before = tenant_state()
     seen = fabric.queue.preview(both, item)
     assert (seen.status, [one.value for one in seen.after.records]) == ("promoted", ["post"])
@@ -396,8 +396,8 @@ def test_two_at_one_proposal_see_each_other_for_half_a_minute(
     (anew,) = fabric.queue.attend(people.reviewer, item)
     assert anew.since == clock.now
     clock.advance(seconds=31)
-    assert run_job(fabric, "sweep", people.tenant_id).nonzero == {"attendances": 3}
-    assert "attendances" not in {table for table, _ in tenant_state()}
+    assert run_job(fabric, "sweep", people.tenant_id).nonzero == {"presence": 3}
+    assert "presence" not in {table for table, _ in tenant_state()}
     assert len(fabric.events(people.auditor)) == events
     assert fabric.queue.get(people.reviewer, item).verdicts == ()
 

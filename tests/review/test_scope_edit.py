@@ -29,6 +29,30 @@ def test_a_fact_of_one_user_is_widened_to_all_and_others_then_see_it(fabric: Fab
     assert texts(fabric, people.run("cust_2")) == [wide.candidate.text]
 
 
+@pytest.mark.rule("REV-14", "REC-1")
+def test_what_a_user_said_of_themselves_is_given_to_no_other_user(fabric: Fabric, people: People) -> None:
+    said: dict[str, Any] = {"write_class": "statement", "kind": "message", "text": "I only drink green tea"}
+    item = proposed(fabric, people.run("joanna"), **said)
+    for scope in (None, "joanna"):
+        with pytest.raises(InvalidInput) as refused:
+            fabric.queue.edit(people.reviewer, item.proposal_id, user_id="mallory")
+        assert refused.value.field == "user_id"
+        item = edited(fabric, people, item, user_id=scope)
+        assert item.candidate.scope.user_id == scope
+
+
+@pytest.mark.rule("REV-14", "REC-1")
+@pytest.mark.parametrize("other", ["mallory", None])
+def test_what_names_nobody_but_its_user_stays_that_users(fabric: Fabric, people: People, other: str | None) -> None:
+    said: dict[str, Any] = {"write_class": "statement", "kind": "message", "text": "I only drink green tea"}
+    # No subject can have this id, so the user is the only person that the fact names.
+    item = proposed(fabric, people.run("auth0|1"), **said)
+    assert (item.candidate.subject, item.candidate.scope.user_id) == (None, "auth0|1")
+    with pytest.raises(InvalidInput) as refused:
+        fabric.queue.edit(people.reviewer, item.proposal_id, user_id=other)
+    assert refused.value.field == "user_id"
+
+
 @pytest.mark.rule("REV-14")
 def test_a_fact_of_all_is_narrowed_to_a_user_an_intent_and_qualifiers(fabric: Fabric, people: People) -> None:
     item = proposed(fabric, people.run(None), **KEY, value="email")
@@ -42,6 +66,25 @@ def test_a_fact_of_all_is_narrowed_to_a_user_an_intent_and_qualifiers(fabric: Fa
     assert texts(fabric, people.run("cust_1", intent_id="support.refund", qualifiers={"region": "de"})) == [
         narrow.candidate.text
     ]
+
+
+@pytest.mark.rule("REV-14")
+def test_a_fact_of_one_workflow_is_given_to_another(fabric: Fabric, people: People) -> None:
+    first, second = (people.run(None, workflow_id=one, intent_id="support.refund") for one in ("wf_1", "wf_2"))
+    item = proposed(fabric, first, write_class="statement", text="The parcel waits at the depot in Ulm.")
+    assert (item.tier_target, item.candidate.scope.workflow_id) == ("episodic", "wf_1")
+    moved = edited(fabric, people, item, workflow_id="wf_2")
+    fabric.queue.approve(people.second_reviewer, moved.proposal_id)
+    assert (texts(fabric, first), texts(fabric, second)) == ([], [moved.candidate.text])
+
+
+@pytest.mark.rule("REV-14")
+def test_a_fact_of_one_intent_is_given_to_all(fabric: Fabric, people: People) -> None:
+    item = proposed(fabric, people.run(intent_id="sales.quote"), **KEY, value="email")
+    assert item.candidate.scope.intent_id == "sales.quote"
+    wide = edited(fabric, people, item, intent_id=None)
+    fabric.queue.approve(people.second_reviewer, wide.proposal_id)
+    assert texts(fabric, people.run(intent_id="support.refund")) == [wide.candidate.text]
 
 
 @pytest.mark.rule("REV-14")

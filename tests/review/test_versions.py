@@ -10,7 +10,7 @@ from muniment.errors import AlreadyDecided, InvalidInput, VersionConflict
 from muniment.model.proposal import Proposal
 from muniment.testing import People, TestServer
 from tests.faults.concurrency import Calls, hold_clock
-from tests.stories import KEY, proposed
+from tests.stories import KEY, promoted, proposed
 
 ACTIONS: dict[str, dict[str, Any]] = {
     "approve": {},
@@ -53,6 +53,19 @@ def test_a_rejection_is_lifted_only_as_it_was_read(fabric: Fabric, people: Peopl
     with pytest.raises(VersionConflict):
         fabric.queue.lift(people.reviewer, item, version=0)
     assert fabric.queue.lift(people.reviewer, item, version=rejected.version).version == 2
+
+
+@pytest.mark.rule("REV-5", "CTR-5")
+def test_a_contradiction_is_settled_only_with_its_proposal_as_it_was_read(fabric: Fabric, people: People) -> None:
+    promoted(fabric, people, "email")
+    read = proposed(fabric, people.run(), **KEY, value="phone")
+    (found,) = fabric.contradictions.list(people.reviewer, proposal_id=read.proposal_id)
+    now = fabric.queue.override(people.second_reviewer, read.proposal_id, priority=0.1)
+    with pytest.raises(VersionConflict):
+        fabric.contradictions.resolve(people.reviewer, found.contradiction_id, "supersede", version=read.version)
+    assert fabric.queue.get(people.reviewer, read.proposal_id).status == "pending"
+    fabric.contradictions.resolve(people.reviewer, found.contradiction_id, "supersede", version=now.version)
+    assert fabric.queue.get(people.reviewer, read.proposal_id).status == "promoted"
 
 
 @pytest.mark.rule("REV-5")

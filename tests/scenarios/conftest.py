@@ -1,13 +1,18 @@
 """The state machine by hand: a story step by step, with all checks after each."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from bench.pgbouncer import PGBOUNCER, pooler_before
+from psycopg.conninfo import conninfo_to_dict
 
 from muniment import Fabric
+from muniment.database.address import Address
 from muniment.testing import FakeClock, TestServer
+from muniment.testing.database import MASTER_KEYS
 from tests.connections import Connections
 from tests.mcp_fabric import McpFabric
 from tests.scenarios.oracle import Proposal
@@ -17,6 +22,8 @@ from tests.server_thread import RemoteFabric
 from tests.soak import SOAKING
 
 INTERFACES = ("fabric", "client", "mcp")
+# Every story also runs on a fabric behind PgBouncer, where one is installed.
+POOLER = "pooler"
 NOW, FRESHER = timedelta(0), timedelta(minutes=-2)
 
 
@@ -86,25 +93,41 @@ class Story(Watching):
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the stories marked `every_interface` through every interface; in a soak, all of them."""
+    """Run the stories marked `every_interface` through every interface; in a soak, all of them. All go by the pooler."""
     if "story" in metafunc.fixturenames:
         everywhere = SOAKING or metafunc.definition.get_closest_marker("every_interface") is not None
-        metafunc.parametrize("interface", INTERFACES if everywhere else INTERFACES[:1], indirect=True)
+        ways = (*(INTERFACES if everywhere else INTERFACES[:1]), POOLER)
+        metafunc.parametrize("interface", ways, indirect=True)
 
 
 @pytest.fixture
 def interface(request: pytest.FixtureRequest) -> str:
-    """Which way the verbs go: straight to the fabric, over HTTP, or as far as they can through an assistant's tools."""
+    """Which way the verbs go: straight to the fabric, over HTTP, as far as they can through an assistant's tools, or from
+    a fabric through PgBouncer to the database."""
     return getattr(request, "param", INTERFACES[0])
 
 
+@pytest.fixture(scope="session")
+def pooled(server: TestServer, database: str) -> Iterator[Connections]:
+    """Connections to the shared database through PgBouncer; skips where it is not installed."""
+    if PGBOUNCER is None:
+        pytest.skip("pgbouncer is not installed")
+    with pooler_before(server.conninfo, database) as running:
+        owner = Address.parse(server.url(database), MASTER_KEYS.login_secret())
+        with Connections(replace(owner, pooler=conninfo_to_dict(running.address)), url=server.url(database)) as opened:
+            yield opened
+
+
 @pytest.fixture
-def staged(connections: Connections, server: TestServer, database: str, interface: str) -> Iterator[None]:
+def staged(
+    connections: Connections, server: TestServer, database: str, interface: str, request: pytest.FixtureRequest
+) -> Iterator[None]:
     """Where the machine plays."""
+    way: Connections = request.getfixturevalue("pooled") if interface == POOLER else connections
 
     def make(unresolved: str, clock: FakeClock) -> Fabric:
-        local = connections.fabric(pack=PACKS[unresolved], clock=clock)
-        if interface == "fabric":
+        local = way.fabric(pack=PACKS[unresolved], clock=clock)
+        if interface in ("fabric", POOLER):
             return local
         remote = RemoteFabric if interface == "client" else McpFabric
         return cast("Fabric", remote.on_its_own(local, server.url(database), pack=PACKS[unresolved], clock=clock))

@@ -6,6 +6,23 @@ import psycopg
 WITHOUT_A_TENANT = {
     "schema_migrations": "how far the schema is; no data of any tenant",
 }
+# Columns of bytes that hold no content, no key, and no hash of content that an erasure takes away; each with the reason.
+NOT_CONTENT = {
+    ("events", "body"): "ids, classes, reasons and counts",
+    ("chain_batches", "prev_hash"): "over events",
+    ("chain_batches", "leaves"): "over events",
+    ("chain_batches", "root"): "over events",
+    ("chain_batches", "hash"): "over events",
+    ("chain_batches", "seal"): "over events",
+    ("tombstones", "digest"): "over sealed bytes whose key is gone",
+    ("archive_files", "digest"): "over a file that is written anew where an erasure reached it",
+    ("events", "rows"): "keyed digests over rows as they rest",
+    ("chain_batches", "rows"): "keyed digests over rows as they rest",
+    ("consent_requests", "mark"): "a hash under the subject's key, which an erasure destroys",
+    ("one_time_codes", "digest"): "a keyed hash of a random secret",
+    ("tenant_restores", "digest"): "over a sealed file",
+    ("name_searches", "mark"): "a keyed hash of what was searched for, which outlives the erasure as its record",
+}
 APPEND_ONLY = {
     "captures",
     "capture_names",
@@ -68,7 +85,7 @@ DELETABLE = {
     ("writer", "saved_views"),
     ("jobs", "alerts"),
     ("jobs", "requests"),
-    ("jobs", "attendances"),
+    ("jobs", "presence"),
     ("jobs", "index_holders"),
     ("recall", "index_holders"),
 }
@@ -79,12 +96,12 @@ FUNCTIONS = {
     "drop_tenant_keys": {"privacy"},
     "erase_content": {"privacy"},
     "erase_late": {"writer"},
-    # Called by policies of the owner alone, while a tenant is restored.
-    "is_restoring": set(),
     "renew_subject": {"writer", "privacy"},
     "rewrap_audit_key": {"privacy"},
     "rewrap_subjects": {"privacy"},
 }
+# What runs as its caller, and reads what the caller may read: who may call it.
+AS_CALLER = {"clock_number": {"recall"}}
 # What every login may call: it computes, from what it is given or from what the server is, and reads no table.
 COMPUTED = {
     "clock_bound",
@@ -116,3 +133,14 @@ def tables(connection: Connection, *, partitions: bool = False) -> list[str]:
 def tenant_tables(connection: Connection) -> list[str]:
     """Those that hold tenants' data."""
     return [table for table in tables(connection) if table not in WITHOUT_A_TENANT]
+
+
+def content_columns(owner: Connection) -> set[tuple[str, str]]:
+    """The columns of bytes or vectors, and those that the planner keeps no samples of since they hold content or keys."""
+    rows = owner.execute(
+        "SELECT c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
+        " WHERE c.relnamespace = 'muniment'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
+        " AND a.attnum > 0 AND NOT a.attisdropped"
+        " AND (a.atttypid IN ('bytea'::regtype, 'public.halfvec'::regtype) OR a.attstattarget = 0)"
+    ).fetchall()
+    return {(str(table), str(column)) for table, column in rows}

@@ -219,25 +219,32 @@ class Forger:
         """A row's id as `verify` says it."""
         return " ".join(str(row[key.name]) for key in self._form.keys)
 
-    def change(self, row: dict[str, Any], assignments: str) -> None:
-        """Change columns of that row."""
-        self._run(f"UPDATE {self._form.table} SET {assignments} WHERE {self._condition()}", row)
+    def change(self, row: dict[str, Any], values: dict[str, str]) -> None:
+        """Change columns of that row, each to the value of an expression over the row."""
+        expressions = ", ".join(f"'{name}', {value}" for name, value in values.items())
+        found: Any = self._owner.execute(
+            f"SELECT jsonb_build_object({expressions}) FROM jsonb_populate_record(NULL::{self._form.table}, %s)",
+            [Jsonb(row)],
+        ).fetchone()
+        changes = ", ".join(f"{name} = {self._value(name)}" for name in values)
+        statement = f"UPDATE {self._form.table} SET {changes} WHERE {self._condition()}"
+        done = self._owner.execute(statement, {**self._parameters(row), "row": Jsonb(found[0])})
+        assert done.rowcount == 1, statement
 
     def delete(self, row: dict[str, Any]) -> None:
         """Take it away."""
-        self._run(f"DELETE FROM {self._form.table} WHERE {self._condition()}", row)
+        statement = f"DELETE FROM {self._form.table} WHERE {self._condition()}"
+        assert self._owner.execute(statement, self._parameters(row)).rowcount == 1, statement
 
     def insert(self, row: dict[str, Any]) -> None:
         """Put a row there."""
         computed = self._owner.execute(
             "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attgenerated <> ''", [self._form.table]
         ).fetchall()
-        columns = ", ".join(f'"{name}"' for name in row if (name,) not in computed)
-        self._owner.execute(
-            f"INSERT INTO {self._form.table} ({columns}) SELECT {columns}"
-            f" FROM jsonb_populate_record(NULL::{self._form.table}, %s)",
-            [Jsonb(row)],
-        )
+        names = [name for name in row if (name,) not in computed]
+        columns = ", ".join(f'"{name}"' for name in names)
+        values = ", ".join(map(self._value, names))
+        self._owner.execute(f"INSERT INTO {self._form.table} ({columns}) VALUES ({values})", {"row": Jsonb(row)})
 
     def restore(self, row: dict[str, Any]) -> None:
         """Put it back as it was, whatever became of it."""
@@ -250,13 +257,12 @@ class Forger:
     def _parameters(self, row: dict[str, Any]) -> dict[str, Any]:
         return {"tenant_id": self._tenant, **{key.name: row[key.name] for key in self._form.keys}}
 
-    def _run(self, statement: str, row: dict[str, Any]) -> None:
-        assert self._owner.execute(statement, self._parameters(row)).rowcount == 1, statement
+    def _value(self, column: str) -> str:
+        return f'(jsonb_populate_record(NULL::{self._form.table}, %(row)s))."{column}"'
 
 
 def without_checks(owner: Connection) -> None:
-    """Drop every check and every key but the primary ones, as a superuser can; references are not looked at either."""
-    owner.execute("SET session_replication_role = replica")
+    """Drop every check and every key but the primary ones, as a superuser can."""
     for table, name in owner.execute(
         "SELECT conrelid::regclass::text, quote_ident(conname) FROM pg_constraint c JOIN pg_class t ON t.oid = conrelid"
         " WHERE t.relnamespace = 'muniment'::regnamespace AND NOT t.relispartition AND contype IN ('c', 'u')"

@@ -23,17 +23,25 @@ class Tick:
         return {"seq": self.seq, time: self.at.isoformat(), "txid": self.txid}
 
 
+def mark(connection: Connection, tenant: str) -> str:
+    """The mark of the open transaction: on a cluster that on the tenant's node, which a statement about it reaches."""
+    row: Any = connection.execute(
+        "SELECT muniment.transaction_mark()::text FROM tenant_clock WHERE tenant_id = %s", [tenant]
+    ).fetchone()
+    return str(row[0])
+
+
 def tick(connection: Connection, tenant: str) -> Tick:
     """Take the tenant's next number within the transaction that is open."""
     row: Any = connection.execute(
         "UPDATE tenant_clock SET seq = seq + 1, prev_at = at WHERE tenant_id = %s RETURNING seq, at", [tenant]
     ).fetchone()
-    txid: Any = connection.execute("SELECT muniment.transaction_mark()::text").fetchone()
+    (seq, at), txid = row, mark(connection, tenant)
     connection.execute(
         "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq) VALUES (%s, %s, %s, %s, %s, %s, %s)",
-        [tenant, row[0], row[1], row[0] - 1, row[1], txid[0], row[0]],
+        [tenant, seq, at, seq - 1, at, txid, seq],
     )
-    return Tick(row[0], row[1], txid[0])
+    return Tick(seq, at, txid)
 
 
 def old_tick(connection: Connection, tenant: str) -> Tick:
@@ -46,11 +54,8 @@ def old_tick(connection: Connection, tenant: str) -> Tick:
 
 def insert(connection: Connection, table: str, row: Mapping[str, Any]) -> None:
     """Insert the columns given, as the login of the connection."""
-    columns = ", ".join(row)
-    connection.execute(
-        f"INSERT INTO {table} ({columns}) SELECT {columns} FROM jsonb_populate_record(NULL::{table}, %s)",
-        [Jsonb(dict(row))],
-    )
+    values = ", ".join(f"(jsonb_populate_record(NULL::{table}, %(row)s)).{column}" for column in row)
+    connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", {"row": Jsonb(dict(row))})
 
 
 def one(owner: Connection, table: str, **where: Any) -> dict[str, Any]:

@@ -7,9 +7,10 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from muniment.testing import TestServer
+from tests.cluster.server import unreferenced
 from tests.conftest import Connect
-from tests.security.catalogue import APPEND_ONLY, DELETABLE, TASKS, WITHOUT_A_TENANT, tables
-from tests.security.rows import insert, tick
+from tests.security.catalogue import APPEND_ONLY, DELETABLE, TASKS, WITHOUT_A_TENANT, Connection, tables
+from tests.security.rows import insert, mark, one, tick
 
 # What may change, column by column: counters, cursors, row locks that cannot hold a value, and the one death of a memory.
 CHANGEABLE = {
@@ -36,7 +37,7 @@ CHANGEABLE = {
     ("embedders", "completed_at"),
     *(("api_keys", column) for column in ("last_used_at", "revoked_at", "revoked_by", "user_id", "label")),
     *(("requests", column) for column in ("status", "answer", "closed")),
-    *(("attendances", column) for column in ("since", "at")),
+    *(("presence", column) for column in ("since", "at")),
     *(("saved_views", column) for column in ("filters", "saved_at")),
     ("subjects", "display_name"),
     # A question is answered once.
@@ -57,7 +58,10 @@ CHANGEABLE = {
         for column in ("secret", "old_secret", "old_secret_until", "removed_at", "seq", "n", "tries")
     ),
     *(("notices", column) for column in ("address", "removed_at", "seq", "n", "digest_at", "sent_at", "tries")),
-    *(("notices", column) for column in ("next_try_at", "last_error", "lease", "leased_until")),
+    *(
+        ("notices", column)
+        for column in ("next_try_at", "last_error", "lease", "leased_until", "seen_at", "seen_roles")
+    ),
     *(("webhooks", column) for column in ("next_try_at", "last_error", "parked_at", "lease", "leased_until")),
 }
 # Who retracts, with a reason that the login may give; who takes numbers.
@@ -117,7 +121,7 @@ def test_update_delete_and_truncate_of_append_only_rows_are_refused(
 @pytest.mark.rule("PRO-3", "PRO-6")
 @pytest.mark.parametrize(("task", "reason"), RETRACTING)
 def test_a_retraction_cannot_be_undone_moved_or_rewritten(
-    furnished: dict[str, Any], as_role: Connect, task: str, reason: str
+    furnished: dict[str, Any], as_role: Connect, owner: Connection, tenant: str, task: str, reason: str
 ) -> None:
     writer, memory_id = as_role(task), furnished["retracted"]
     for change in ("dead_seq = NULL", "dead_seq = 1", "dead_seq = dead_seq + 1"):
@@ -130,12 +134,9 @@ def test_a_retraction_cannot_be_undone_moved_or_rewritten(
     for statement in ("UPDATE retractions SET reason = 'deprecated'", "DELETE FROM retractions"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             writer.execute(statement)
-    with pytest.raises(psycopg.errors.UniqueViolation):
-        writer.execute(
-            "INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason)"
-            " SELECT tenant_id, memory_id, seq, retracted_at, muniment.transaction_mark(), 'eve', %s FROM retractions LIMIT 1",
-            [reason],
-        )
+    with pytest.raises(psycopg.errors.UniqueViolation), writer.transaction():
+        again = {**one(owner, "retractions", memory_id=memory_id), "retracted_by": "eve", "reason": reason}
+        insert(writer, "retractions", again | {"txid": mark(writer, tenant)})
 
 
 @pytest.mark.rule("PRO-3", "PRO-6", "AUD-1")
@@ -148,12 +149,12 @@ def test_a_retraction_cannot_be_back_dated(
     assert old is not None
     retract = (
         "INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason)"
-        " VALUES (%s, %s, %s, %s, {txid}, 'eve', %s)"
+        " VALUES (%s, %s, %s, %s, %s::xid8, 'eve', %s)"
     )
-    with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        writer.execute(retract.format(txid="muniment.transaction_mark()"), [tenant, memory_id, old[0], old[1], reason])
+    with pytest.raises(psycopg.errors.ForeignKeyViolation), writer.transaction():
+        writer.execute(retract, [tenant, memory_id, old[0], old[1], mark(writer, tenant), reason])
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        writer.execute(retract.format(txid=f"'{old[2]}'::xid8"), [tenant, memory_id, old[0], old[1], reason])
+        writer.execute(retract, [tenant, memory_id, old[0], old[1], old[2], reason])
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         writer.execute("UPDATE memory_scope SET dead_seq = 1 WHERE memory_id = %s", [memory_id])
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -171,16 +172,17 @@ def test_a_tick_cannot_be_earlier_than_the_one_before_nor_leave_a_gap(
     seq = int(str(last[0]))
     insert = (
         "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid)"
-        " VALUES (%s, %s, %s::timestamptz {shift}, %s, %s, muniment.transaction_mark())"
+        " VALUES (%s, %s, %s::timestamptz {shift}, %s, %s, %s)"
     )
-    with pytest.raises(psycopg.errors.CheckViolation):
-        writer.execute(insert.format(shift="- interval '1 hour'"), [tenant, seq + 1, last[1], seq, last[1]])
-    with pytest.raises(psycopg.errors.CheckViolation):
-        writer.execute(insert.format(shift=""), [tenant, seq + 2, last[1], seq, last[1]])
-    with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        writer.execute(insert.format(shift=""), [tenant, seq + 2, last[1], seq + 1, last[1]])
-    with pytest.raises(psycopg.errors.UniqueViolation):
-        writer.execute(insert.format(shift=""), [tenant, seq, last[1], seq - 1, last[1]])
+    for refusal, shift, number, previous in (
+        (psycopg.errors.CheckViolation, "- interval '1 hour'", seq + 1, seq),
+        (psycopg.errors.CheckViolation, "", seq + 2, seq),
+        (psycopg.errors.ForeignKeyViolation, "", seq + 2, seq + 1),
+        (psycopg.errors.UniqueViolation, "", seq, seq - 1),
+    ):
+        with pytest.raises(refusal), writer.transaction():
+            values = [tenant, number, last[1], previous, last[1], mark(writer, tenant)]
+            writer.execute(insert.format(shift=shift), values)
 
 
 @pytest.mark.rule("AUD-1", "REV-1", "CON-1")
@@ -205,9 +207,7 @@ def test_nothing_can_be_entered_under_an_earlier_number(
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         insert(connection, table, old)
     with pytest.raises(psycopg.errors.ForeignKeyViolation), connection.transaction():
-        current = connection.execute("SELECT muniment.transaction_mark()::text").fetchone()
-        assert current is not None
-        insert(connection, table, {**old, "txid": current[0]})
+        insert(connection, table, {**old, "txid": mark(connection, tenant)})
 
 
 @pytest.mark.rule("REC-1", "CON-3")
@@ -229,25 +229,44 @@ def test_nothing_can_be_entered_under_an_earlier_number(
     ],
 )
 def test_what_recall_filters_by_cannot_differ_from_the_memory(
-    furnished: dict[str, Any], as_role: Connect, server: TestServer, database: str, tenant: str, column: str, value: Any
+    furnished: dict[str, Any],
+    as_role: Connect,
+    owner: Connection,
+    server: TestServer,
+    database: str,
+    column: str,
+    value: Any,
 ) -> None:
-    columns = (
-        "tenant_id, user_id, memory_id, born_seq, promoted_at, expires_at, priority, confidence, tier, class,"
-        " classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers, valid_from, valid_until"
-    )
-    sensitive = furnished["memories"][2]
-    with server.connect(database) as owner, owner.transaction(force_rollback=True):
-        row = owner.execute("SELECT to_jsonb(t) FROM memory_scope t WHERE memory_id = %s", [sensitive]).fetchone()
-        owner.execute("DELETE FROM memory_scope WHERE memory_id = %s", [sensitive])
-        owner.execute("SET LOCAL ROLE muniment_writer")
-        owner.execute("SELECT set_config('muniment.tenant', %s, true)", [tenant])
-        assert row is not None
-        insert = (
-            f"INSERT INTO memory_scope ({columns}) SELECT {columns} FROM jsonb_populate_record(NULL::memory_scope, %s)"
-        )
-        with pytest.raises(psycopg.errors.ForeignKeyViolation), owner.transaction():
-            owner.execute(insert, [Jsonb({**row[0], column: value})])  # type: ignore[dict-item]
-        owner.execute(insert, [Jsonb(row[0])])
+    columns = [
+        "tenant_id",
+        "user_id",
+        "memory_id",
+        "born_seq",
+        "promoted_at",
+        "expires_at",
+        "priority",
+        "confidence",
+        "tier",
+        "class",
+        "classification",
+        "session_id",
+        "workflow_id",
+        "intent_id",
+        "entity",
+        "predicate",
+        "consent_root",
+        "qualifiers",
+        "valid_from",
+        "valid_until",
+    ]
+    sensitive, writer = furnished["memories"][2], as_role("writer")
+    found = one(owner, "memory_scope", memory_id=sensitive)
+    row = {name: found[name] for name in columns}
+    with unreferenced(server, database) as superuser:
+        superuser.execute("DELETE FROM memory_scope WHERE memory_id = %s", [sensitive])
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        insert(writer, "memory_scope", row | {column: value})
+    insert(writer, "memory_scope", row)
 
 
 @pytest.mark.rule("PRO-6", "REC-1")
@@ -279,29 +298,28 @@ def test_a_request_for_consent_is_answered_once_in_time_and_by_the_officer_alone
 ) -> None:
     answer = (
         "UPDATE consent_requests SET answer = %(answer)s, answered_by = 'boris', answered_seq = %(seq)s,"
-        " answered_at = %(at)s, answered_txid = {txid} WHERE tenant_id = %(tenant)s"
+        " answered_at = %(at)s, answered_txid = %(txid)s WHERE tenant_id = %(tenant)s"
     )
-    mark = "muniment.transaction_mark()"
-    old = as_role("privacy").execute("SELECT seq, at, txid::text FROM ticks ORDER BY seq LIMIT 1").fetchone()
+    officer = as_role("privacy")
+    old = officer.execute("SELECT seq, at, txid::text FROM ticks ORDER BY seq LIMIT 1").fetchone()
     assert old is not None
     given: dict[str, Any] = {"tenant": tenant, "answer": "granted", "seq": old[0], "at": old[1]}
     for task in ("writer", "auditor", "jobs"):
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            as_role(task).execute(answer.format(txid=mark), given)
+        other = as_role(task)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege), other.transaction():
+            other.execute(answer, given | {"txid": mark(other, tenant)})
     with pytest.raises(psycopg.errors.InsufficientPrivilege):  # under an earlier transaction's number
-        as_role("privacy").execute(answer.format(txid=f"'{old[2]}'::xid8"), given)
-    with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        as_role("privacy").execute(answer.format(txid=mark), given)
-    officer = as_role("privacy")
+        officer.execute(answer, given | {"txid": old[2]})
+    with pytest.raises(psycopg.errors.ForeignKeyViolation), officer.transaction():
+        officer.execute(answer, given | {"txid": mark(officer, tenant)})
     with officer.transaction():
         now = tick(officer, tenant)
+        given |= {"seq": now.seq, "at": now.at, "txid": now.txid}
         for wrong in ({"answer": "perhaps"}, {"at": now.at.replace(year=now.at.year + 1)}, {"at": None}):
             with pytest.raises(psycopg.errors.CheckViolation), officer.transaction():
-                officer.execute(answer.format(txid=mark), given | {"seq": now.seq, "at": now.at} | wrong)
-        done = officer.execute(answer.format(txid=mark), given | {"seq": now.seq, "at": now.at})
-        assert done.rowcount == 1
-        again = officer.execute(answer.format(txid=mark), given | {"seq": now.seq, "at": now.at, "answer": "refused"})
-        assert again.rowcount == 0
+                officer.execute(answer, given | wrong)
+        assert officer.execute(answer, given).rowcount == 1
+        assert officer.execute(answer, given | {"answer": "refused"}).rowcount == 0
 
 
 @pytest.mark.rule("AUD-1")

@@ -18,11 +18,11 @@ from tests.stories import CONSENT, promoted, proposed
 _MEMORY = """INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at,
   born_txid, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust,
   holder, subject, user_id, session_id, workflow_id, intent_id, consent_id, consent_root, pack, ontology_version, kind, source,
-  author, editors, approver, approver_kind, captured_at, observed_at, valid_from, valid_until, third_party)
+  author, editors, approver, approver_kind, captured_at, observed_at, valid_from, valid_until, third_party, proposal_action)
 VALUES (%(tenant_id)s, 'pm_forged', %(candidate_id)s, %(proposal_id)s, %(verdict_id)s, %(capture_id)s, %(seq)s, %(at)s,
-  muniment.transaction_mark(), 'infinity', %(class)s, %(entity)s, %(predicate)s, %(classification)s, %(sensitive)s, %(tier)s, %(tier_derived)s,
+  %(txid)s, 'infinity', %(class)s, %(entity)s, %(predicate)s, %(classification)s, %(sensitive)s, %(tier)s, %(tier_derived)s,
   0.5, 0.5, 0.5, %(holder)s, %(subject)s, %(user_id)s, '', '', '', %(consent_id)s, %(consent_id)s, %(pack)s, '1', 'statement', 'agent', %(author)s,
-  %(editors)s, %(approver)s, %(approver_kind)s, %(at)s, %(at)s, %(valid_from)s, %(valid_until)s, %(third_party)s)"""
+  %(editors)s, %(approver)s, %(approver_kind)s, %(at)s, %(at)s, %(valid_from)s, %(valid_until)s, %(third_party)s, 'promote')"""
 
 
 class Forger:
@@ -68,7 +68,7 @@ class Forger:
             if verdict_by is not None:
                 self.writer.execute(
                     "INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, holder, txid)"
-                    " VALUES (%s, 'rv_forged', %s, %s, %s, %s, %s, %s, %s, '*', muniment.transaction_mark())",
+                    " VALUES (%s, 'rv_forged', %s, %s, %s, %s, %s, %s, %s, '*', %s)",
                     [
                         self.tenant,
                         self.memory["proposal_id"],
@@ -78,9 +78,11 @@ class Forger:
                         by_kind,
                         now.at,
                         self.memory["pack"],
+                        now.txid,
                     ],
                 )
-            self.writer.execute(_MEMORY, {**self.memory, "seq": now.seq, "at": now.at, **memory})
+            own = {"seq": now.seq, "at": now.at, "txid": now.txid}
+            self.writer.execute(_MEMORY, {**self.memory, **own, **memory})
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """Every constraint that the gate's migration brought, met once with a row that is right but for one thing."""
 
-import re
 from typing import Any
 
 import psycopg
 import pytest
 
+from muniment.database.cluster.errors import violates
 from muniment.testing import TestServer
 from tests.conftest import Connect
 from tests.database.databases import empty_database, migrate_to
@@ -131,9 +131,10 @@ def resolution(furnished: Furnished, now: Tick) -> dict[str, Any]:
     return {**said, **now.stamp("resolved_at")}
 
 
-def met(error: psycopg.Error) -> str:
-    """The constraint that was met; a partition's index is called after the partition."""
-    return re.sub(r"_\d_pkey$", "_pkey", error.diag.constraint_name or "")
+def met(error: psycopg.Error, constraint: str) -> bool:
+    """Whether that constraint was met; a partition's index is called after the partition."""
+    parts = (constraint.removesuffix("_pkey") + f"_{n}_pkey" for n in range(8) if constraint.endswith("_pkey"))
+    return any(violates(error, name) for name in (constraint, *parts))
 
 
 def constraints(connection: Connection) -> dict[str, str]:
@@ -179,7 +180,7 @@ def test_a_row_of_the_gate_with_one_thing_wrong_is_refused_and_the_right_one_is_
             for wrong in ways if where == table else []:
                 with pytest.raises(psycopg.errors.IntegrityError) as caught, owner.transaction():
                     insert(owner, table, {**row, **wrong})
-                assert met(caught.value) == constraint, wrong
+                assert met(caught.value, constraint), wrong
                 tried += 1
         insert(owner, table, row)
     assert tried
@@ -196,7 +197,7 @@ def test_what_happens_once_is_not_written_a_second_time(
         insert(owner, table, row)
         with pytest.raises(psycopg.errors.UniqueViolation) as caught, owner.transaction():
             insert(owner, table, {**row, **other})
-        assert met(caught.value) == constraint
+        assert met(caught.value, constraint)
 
 
 @pytest.mark.rule("CON-4", "CON-7")
@@ -211,7 +212,7 @@ def test_a_sweep_is_of_a_whole_chain_of_consents_and_not_of_a_renewal(
     with pytest.raises(psycopg.errors.ForeignKeyViolation) as caught, owner.transaction():
         row = right_row(owner, tenant, furnished, "consent_sweeps", tick(owner, tenant))
         insert(owner, "consent_sweeps", {**row, "root_id": later[0]})
-    assert met(caught.value) == "consent_sweeps_tenant_id_root_id_root_id_fkey"
+    assert met(caught.value, "consent_sweeps_tenant_id_root_id_root_id_fkey")
 
 
 @pytest.mark.rule("TIR-1", "AUD-1")
@@ -222,9 +223,12 @@ def test_nothing_that_the_gate_writes_leaves_out_a_part(
     with owner.transaction(force_rollback=True):
         row = right_row(owner, tenant, furnished, table, tick(owner, tenant))
         for column in row:
-            with pytest.raises(psycopg.errors.NotNullViolation) as caught, owner.transaction():
+            # A cluster's coordinator refuses a row that belongs to no shard itself.
+            refused = psycopg.errors.NotNullViolation, psycopg.errors.NullValueNotAllowed
+            with pytest.raises(refused) as caught, owner.transaction():
                 insert(owner, table, {**row, column: None})
-            assert caught.value.diag.column_name == column
+            where = "partition column" if isinstance(caught.value, refused[1]) else f'in column "{column}" of'
+            assert where in str(caught.value) and (column == "tenant_id" or isinstance(caught.value, refused[0]))
 
 
 @pytest.mark.rule("CAN-4", "CAN-9")

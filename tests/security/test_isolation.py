@@ -5,13 +5,22 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.types.json import Jsonb
 
 from muniment import Fabric
 from muniment.errors import NotFound
 from muniment.testing import People, TestServer
 from tests.conftest import Connect
-from tests.security.catalogue import COMPUTED, FUNCTIONS, SEEN_BY_JOBS, TASKS, WITHOUT_A_TENANT, tables, tenant_tables
+from tests.security.catalogue import (
+    AS_CALLER,
+    COMPUTED,
+    FUNCTIONS,
+    SEEN_BY_JOBS,
+    TASKS,
+    WITHOUT_A_TENANT,
+    tables,
+    tenant_tables,
+)
+from tests.security.rows import insert
 from tests.stories import promoted, texts
 
 
@@ -133,15 +142,11 @@ def test_inserting_a_row_of_another_tenant_is_refused_in_every_table(
     tried = 0
     for table in names:
         assert rows[table] is not None, table
-        columns = ", ".join(column for name, column in sorted(generated) if name == table)
+        columns = [column for name, column in sorted(generated) if name == table]
         for task in TASKS:
             connection = as_role(task, others.tenant_id)
-            source = Jsonb(rows[table])
             try:
-                connection.execute(
-                    f"INSERT INTO {table} ({columns}) SELECT {columns} FROM jsonb_populate_record(NULL::{table}, %s)",
-                    [source],
-                )
+                insert(connection, table, {column: rows[table][column] for column in columns})
             except psycopg.errors.InsufficientPrivilege as error:
                 tried += "row-level security" in str(error.diag.message_primary)
             else:
@@ -261,9 +266,14 @@ def test_what_runs_as_the_owner_is_known_and_callable_by_few(server: TestServer,
             " AND r.rolname <> 'muniment_owner' AND has_function_privilege(r.oid, p.oid, 'EXECUTE'))"
             " FROM pg_proc p WHERE p.pronamespace = 'muniment'::regnamespace"
         ).fetchall()
-    owned = [row for row in rows if row[0] not in COMPUTED]
-    callers: dict[str, Any] = {str(name): roles for name, _, _, roles in owned}
-    assert {name: {role.removeprefix("muniment_") for role in roles} for name, roles in callers.items()} == FUNCTIONS
-    assert all(definer and config == ["search_path=muniment, pg_temp"] for _, definer, config, _ in owned)
-    computed = {str(name): definer for name, definer, _, _ in rows if name in COMPUTED}
-    assert computed == dict.fromkeys(COMPUTED, False)
+    owned = [row for row in rows if row[0] not in COMPUTED | AS_CALLER.keys()]
+    callers: dict[str, Any] = {str(name): roles for name, _, _, roles in rows if name not in COMPUTED}
+    assert {name: {role.removeprefix("muniment_") for role in roles} for name, roles in callers.items()} == (
+        FUNCTIONS | AS_CALLER
+    )
+    # A cluster has their statements planned for the tenant each time.
+    configured = [set(config) - {"plan_cache_mode=force_custom_plan"} for _, _, config, _ in owned]
+    assert all(definer for _, definer, _, _ in owned)
+    assert configured == [{"search_path=muniment, pg_temp"}] * len(owned)
+    others = {str(name): definer for name, definer, _, _ in rows if name in COMPUTED | AS_CALLER.keys()}
+    assert others == dict.fromkeys(COMPUTED | AS_CALLER.keys(), False)

@@ -50,7 +50,7 @@ erasures: requested_by
 extractions: holder
 golden_runs: query
 idempotency_keys: key
-memories: user_id session_id workflow_id decision_key origin holder
+memories: user_id session_id workflow_id decision_key origin holder corrects
 memory_scope: user_id session_id workflow_id
 memory_terms: user_id
 one_time_codes: user_id
@@ -103,7 +103,7 @@ api_keys: key_id kind roles tools channels packs
 archive_files: archive_id
 archived_captures: archive_id capture_id vouched
 archives: archive_id kind
-attendances: proposal_id
+presence: proposal_id
 backfill_items: backfill_id became change memory_id outcome proposal_id reason
 backfills: backfill_id place
 breakers: write_class
@@ -130,7 +130,7 @@ idempotency_keys: capture_id principal_kind
 index_holders: holder_id
 job_runs: error job
 language_versions: version
-memories: approver_kind candidate_id capture_id class consent_id consent_root kind memory_id proposal_id source tier tier_derived verdict_action verdict_id vouched
+memories: approver_kind candidate_id capture_id class consent_id consent_root kind memory_id proposal_action proposal_id source tier tier_derived verdict_action verdict_id vouched
 memory_bodies: memory_id
 memory_links: memory_id
 memory_scope: class consent_root memory_id tier
@@ -138,7 +138,7 @@ memory_terms: memory_id
 memory_words: memory_id
 memory_vectors: embedder memory_id
 name_searches: erasure_id search_id place row_id
-notices: channel classes digest kinds last_error lease notice_id roles
+notices: at channel classes digest kinds last_error lease notice_id roles seen_roles time_zone
 one_time_codes: act code_id created_kind target
 pack_activations: by_kind loosens previous_pack reason
 packs: digest

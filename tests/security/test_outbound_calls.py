@@ -52,7 +52,7 @@ class Heard(BaseHTTPRequestHandler):
 
     do_GET = do_POST = _answer  # noqa: N815  their names there
 
-    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  its name there
+    def log_message(self, format: str, *args: Any) -> None: ...
 
 
 @pytest.fixture

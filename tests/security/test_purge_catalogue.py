@@ -6,36 +6,12 @@ import pytest
 
 from muniment.database.statements import _FRAGMENT, _fragment, _statements
 from muniment.erasure.purge import REWRITTEN
-from tests.security.catalogue import Connection
-
-# Columns of bytes that hold no content, no key, and no hash of content that an erasure takes away; each with the reason.
-NOT_CONTENT = {
-    ("events", "body"): "ids, classes, reasons and counts",
-    ("chain_batches", "prev_hash"): "over events",
-    ("chain_batches", "leaves"): "over events",
-    ("chain_batches", "root"): "over events",
-    ("chain_batches", "hash"): "over events",
-    ("chain_batches", "seal"): "over events",
-    ("tombstones", "digest"): "over sealed bytes whose key is gone",
-    ("archive_files", "digest"): "over a file that is written anew where an erasure reached it",
-    ("events", "rows"): "keyed digests over rows as they rest",
-    ("chain_batches", "rows"): "keyed digests over rows as they rest",
-    ("consent_requests", "mark"): "a hash under the subject's key, which an erasure destroys",
-    ("one_time_codes", "digest"): "a keyed hash of a random secret",
-    ("tenant_restores", "digest"): "over a sealed file",
-    ("name_searches", "mark"): "a keyed hash of what was searched for, which outlives the erasure as its record",
-}
+from tests.security.catalogue import NOT_CONTENT, Connection, content_columns
 
 
 @pytest.mark.rule("ERA-7", "ERA-3")
 def test_the_purge_rewrites_every_table_with_sealed_columns_keys_vectors_or_words(owner: Connection) -> None:
-    rows = owner.execute(
-        "SELECT c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
-        " WHERE c.relnamespace = 'muniment'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
-        " AND a.attnum > 0 AND NOT a.attisdropped"
-        " AND (a.atttypid IN ('bytea'::regtype, 'public.halfvec'::regtype) OR a.attstattarget = 0)"
-    ).fetchall()
-    columns = {(str(table), str(column)) for table, column in rows}
+    columns = content_columns(owner)
     assert {
         ("api_keys", "label"),
         ("memory_vectors", "vector"),

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from psycopg.types.json import Jsonb
 
 from muniment import Fabric, RunContext
 from muniment.database.sealing import SubjectKey
 from muniment.errors import MunimentError
-from muniment.recall.recall import dependencies, find
+from muniment.recall.dependencies import dependencies
+from muniment.recall.recall import find
 from muniment.recall.rules import view_of
 from muniment.recall.search import Found, Request
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Connect
 from tests.security.catalogue import TASKS, Connection, tables, tenant_tables
+from tests.security.rows import insert
 from tests.stories import CONSENT, promoted, proposed, remembered
 
 SUBJECT = "customer:cust_1"
@@ -313,9 +314,7 @@ def test_no_login_writes_into_the_plane_of_another_tenant(
             stopped = 0
             for task in TASKS:
                 try:
-                    as_role(task).execute(
-                        f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, %s)", [Jsonb(row[0])]
-                    )
+                    insert(as_role(task), table, row[0])
                 except psycopg.errors.InsufficientPrivilege as error:
                     stopped += "row-level security" in str(error.diag.message_primary)
                 else:
@@ -402,7 +401,7 @@ def test_a_word_is_kept_as_a_hash_that_only_its_tenants_key_makes(
             for one in made
             for row in owner.execute("SELECT terms FROM memory_words WHERE memory_id = %s", [one]).fetchall()
         ]
-    assert len(terms[0]) == len(terms[1]) == 4, "the word and its day"
+    assert len(terms[0]) == len(terms[1]) == 5, "the word, its day and the name of its key"
     assert not terms[0] & terms[1]
     plain = {
         int.from_bytes(function(prefix + word.encode()).digest()[:8], "big", signed=True)

@@ -9,6 +9,7 @@ import pytest
 from muniment import Fabric
 from muniment.database.row_forms import EXEMPT, FORMS, Form
 from muniment.testing import TestServer
+from tests.cluster.server import unreferenced
 from tests.security.catalogue import Connection, tenant_tables
 from tests.security.row_history import PEOPLE, Forger, other_value, row_history, without_checks
 
@@ -18,7 +19,7 @@ def history(server: TestServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """A history with rows of every form, and a superuser who has switched everything off that could hold them."""
     database = server.clone()
     archives: Path = tmp_path_factory.mktemp("archives")
-    with row_history(server, database, archives) as fabric, server.connect(database) as owner:
+    with row_history(server, database, archives) as fabric, unreferenced(server, database) as owner:
         without_checks(owner)
         yield fabric, owner
     server.drop(database)
@@ -45,7 +46,7 @@ def test_a_row_that_was_changed_in_any_lasting_column_is_named(history: tuple[Fa
     row = forger.row()
     assert row is not None
     for column in form.columns[len(form.keys) :] + form.losing:
-        forger.change(row, f"{column.name} = {other_value(column)}")
+        forger.change(row, {column.name: other_value(column)})
         assert ("row_changed", form.table, forger.row_id(row)) in named(fabric), column.name
         forger.restore(row)
     assert named(fabric) == set()
@@ -61,7 +62,7 @@ def test_a_row_that_was_taken_away_is_named(history: tuple[Fabric, Connection], 
     if form.where is None:
         forger.delete(row)
     else:
-        forger.change(row, ", ".join(f"{column.name} = NULL" for column in form.columns[len(form.keys) :]))
+        forger.change(row, dict.fromkeys((column.name for column in form.columns[len(form.keys) :]), "NULL"))
     assert ("row_removed", form.table, forger.row_id(row)) in named(fabric)
     forger.restore(row)
     assert named(fabric) == set()
@@ -83,7 +84,7 @@ def test_a_row_that_was_added_is_named(history: tuple[Fabric, Connection], form:
     else:
         forged = row
         values = {"time": "now()", "text": "'eve'", "int": "1"}
-        forger.change(row, ", ".join(f"{column.name} = {values[column.kind]}" for column in form.columns[1:]))
+        forger.change(row, {column.name: values[column.kind] for column in form.columns[1:]})
     assert ("row_added", form.table, forger.row_id(forged)) in named(fabric)
     if form.where is None:
         forger.delete(forged)
@@ -122,6 +123,15 @@ def test_what_recall_finds_memories_by_says_what_they_say(
     owner.execute("DELETE FROM memory_scope")
     for (row,) in before:
         Forger(owner, PEOPLE.tenant_id, form).insert(row)  # type: ignore[arg-type]
+    assert named(fabric) == set()
+
+
+@pytest.mark.rule("AUD-4", "PAC-5")
+def test_a_pack_in_force_that_is_not_the_one_activated_last_is_named(history: tuple[Fabric, Connection]) -> None:
+    fabric, owner = history
+    (pack,) = owner.execute("UPDATE packs_in_force SET seq = seq - 1 RETURNING pack").fetchone() or (None,)
+    assert named(fabric) == {("row_changed", "packs_in_force", pack)}
+    owner.execute("UPDATE packs_in_force SET seq = seq + 1")
     assert named(fabric) == set()
 
 

@@ -68,10 +68,9 @@ def test_bodies_swapped_in_the_database_do_not_open(
 ) -> None:
     one, other = promoted(fabric, people, "email", predicate="p1"), promoted(fabric, people, "phone", predicate="p2")
     with server.connect(database) as owner:
-        owner.execute(
-            "UPDATE memory_bodies a SET content = b.content FROM memory_bodies b WHERE a.memory_id = %s AND b.memory_id = %s",
-            [one, other],
-        )
+        content = owner.execute("SELECT content FROM memory_bodies WHERE memory_id = %s", [other]).fetchone()
+        assert content is not None
+        owner.execute("UPDATE memory_bodies SET content = %s WHERE memory_id = %s", [content[0], one])
     answer = fabric.recall(people.run())
     assert [record.id for record in answer.records] == [other]
     assert answer.degraded == ("seal_broken",)
@@ -96,10 +95,9 @@ def test_a_wrapped_tenant_key_moved_to_another_tenant_does_not_open(
     promoted(fabric, people)
     promoted(fabric, others)
     with server.connect(database) as owner:
-        owner.execute(
-            "UPDATE tenant_keys a SET wrapped = b.wrapped FROM tenant_keys b WHERE a.tenant_id = %s AND b.tenant_id = %s",
-            [others.tenant_id, people.tenant_id],
-        )
+        own = owner.execute("SELECT wrapped FROM tenant_keys WHERE tenant_id = %s", [people.tenant_id]).fetchone()
+        assert own is not None
+        owner.execute("UPDATE tenant_keys SET wrapped = %s WHERE tenant_id = %s", [own[0], others.tenant_id])
     keys = LocalMasterKeys(b"a master key for tests, 32 bytes")
     with Fabric.open(server.url(database), clock=clock, master_keys=keys) as again, pytest.raises(KeyUnavailable):
         texts(again, others.run())

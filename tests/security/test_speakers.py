@@ -14,6 +14,7 @@ from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
 from tests.interfaces.http import RunningServer
 from tests.security.catalogue import Connection
+from tests.security.rows import insert, one
 from tests.stories import proposed, run_job
 
 TEA: dict[str, Any] = {"entity": "customer:cust_1", "predicate": "likes", "value": "tea"}
@@ -223,16 +224,13 @@ def test_consolidation_goes_by_the_right_at_the_time_of_the_capture(
     ],
 )
 def test_the_database_takes_no_voucher_that_contradicts_the_capture(
-    furnished: dict[str, Any], as_role: Connect, tenant: str, result: dict[str, Any]
+    furnished: dict[str, Any], as_role: Connect, owner: Connection, tenant: str, result: dict[str, Any]
 ) -> None:
+    columns = "tenant_id seq author classification holder observed_at captured_at pack ontology_version content"
+    row = one(owner, "captures", tenant_id=tenant)
+    same = {name: row[name] for name in columns.split()}
     with as_role("writer", tenant) as writer, pytest.raises(psycopg.errors.CheckViolation):
-        writer.execute(
-            "INSERT INTO captures (tenant_id, capture_id, seq, author, source, kind, classification, holder, origin,"
-            " observed_at, captured_at, pack, ontology_version, content, vouched)"
-            " SELECT tenant_id, 'cap_forged', seq, author, %(source)s, %(kind)s, classification, holder, %(origin)s,"
-            " observed_at, captured_at, pack, ontology_version, content, %(vouched)s FROM captures LIMIT 1",
-            result,
-        )
+        insert(writer, "captures", {**same, "capture_id": "cap_forged", **result})
 
 
 @pytest.mark.rule("ISO-8", "CAP-1")

@@ -13,7 +13,7 @@ from muniment.sessions.store import InProcess, SessionStore
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.redis_server import RedisServer, running
-from tests.stories import CONSENT, remembered
+from tests.stories import CONSENT, remembered, submitted
 
 SUBJECT = "customer:cust_1"
 PII: dict[str, Any] = {"subject": SUBJECT, "classification": "PII"}
@@ -160,8 +160,8 @@ def test_what_ended_is_gone_at_the_next_recall_whatever_the_store_holds(
             either.retract(people.reviewer, ending, reason="wrong")
         case "corrected":
             correction = either.correct(people.author, memory_id=ending, value="phone")
-            either.queue.override(people.reviewer, correction.proposal_id, tier="durable")  # type: ignore[union-attr]
-            either.queue.approve(people.reviewer, correction.proposal_id)  # type: ignore[union-attr]
+            either.queue.override(people.reviewer, submitted(correction), tier="durable")
+            either.queue.approve(people.reviewer, submitted(correction))
         case "expired":
             clock.now += timedelta(minutes=50)
         case _:

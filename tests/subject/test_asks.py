@@ -81,7 +81,7 @@ def test_the_database_takes_no_confirmed_memory_from_a_request_to_forget(
     monkeypatch.setattr("muniment.subject.acts._check", lambda _: None)
     # The rules are switched off: the table itself refuses it.
     personal.retract(people.reviewer, waits.targets[0], reason="deprecated")
-    with pytest.raises(Exception, match="row-level security"):
+    with pytest.raises(Exception, match="memories_confirmed"):
         personal.me.confirm(joanna, waits.proposal_id)
     assert personal.me.list(joanna, live=True) == []
 

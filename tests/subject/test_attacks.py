@@ -153,19 +153,44 @@ def test_the_login_of_subjects_writes_nothing(as_role: Connect) -> None:
 @pytest.mark.rule("SUB-1")
 def test_every_table_that_the_login_of_subjects_reads_is_held_to_the_person(server: TestServer, database: str) -> None:
     with server.connect(database) as owner:
-        readable = {
-            str(row[0])
-            for row in owner.execute(
-                "SELECT table_name FROM information_schema.column_privileges WHERE grantee = 'muniment_subject'"
-                " AND table_schema = 'muniment' AND privilege_type = 'SELECT'"
-            ).fetchall()
-        }
+        found = owner.execute(
+            "SELECT table_name, column_name FROM information_schema.column_privileges WHERE grantee = 'muniment_subject'"
+            " AND table_schema = 'muniment' AND privilege_type = 'SELECT'"
+        ).fetchall()
         held = {
             str(row[0])
             for row in owner.execute(
-                "SELECT tablename FROM pg_policies WHERE policyname = 'person' AND permissive = 'RESTRICTIVE'"
-                " AND roles = '{muniment_subject}'"
+                "SELECT tablename FROM pg_policies WHERE policyname = 'person' AND roles = '{muniment_subject}'"
+                " AND qual LIKE '%person_names()%'"
             ).fetchall()
         }
+    readable: dict[str, set[str]] = {}
+    for table, column in found:
+        readable.setdefault(str(table), set()).add(str(column))
     # The tenant's wrapped keys and its clock are nobody's, and there is one row of each.
-    assert readable - held == {"schema_migrations", "tenant_keys", "tenant_clock"}
+    beside = set(readable) - held - {"schema_migrations", "tenant_keys", "tenant_clock"}
+    # What belongs to a row of the person: ids, numbers, times and sealed bytes, and no column that names anybody it is about.
+    assert beside == {"memory_bodies", "retractions", "tombstones", "proposals", "consent_sweeps"}
+    for table in beside:
+        assert not readable[table] & {
+            "holder",
+            "subject",
+            "entity",
+            "user_id",
+            "retracted_by",
+            "by",
+            "remark",
+            "run_id",
+            "lock",
+        }
+
+
+@pytest.mark.rule("SUB-1", "ISO-1")
+def test_the_login_of_subjects_has_only_policies_of_its_own(server: TestServer, database: str) -> None:
+    """A policy for everybody would show it a whole tenant: policies are joined by OR."""
+    with server.connect(database) as owner:
+        shared = owner.execute(
+            "SELECT tablename, policyname FROM pg_policies WHERE schemaname = 'muniment'"
+            " AND (roles && '{public}' OR ('muniment_subject' = ANY (roles) AND cardinality(roles) > 1))"
+        ).fetchall()
+    assert shared == []

@@ -3,10 +3,11 @@
 import psycopg
 import pytest
 
-from muniment import Fabric, Principal
+from muniment import Fabric, Principal, Refusal
 from muniment.errors import Conflict, Denied, NotFound, RoleMissing
-from muniment.testing import People
+from muniment.testing import FakeClock, People
 from tests.conftest import Connect, Opener
+from tests.stories import submitted
 from tests.subject.conftest import PACK, Say, subject
 
 TEA = "Joanna prefers tea to coffee."
@@ -28,7 +29,7 @@ def test_a_forgotten_fact_is_gone_at_once_and_refused_until_the_person_allows_it
     assert home.recall(people.run("joanna")).records == ()
     run = people.run("joanna")
     again = home.propose(run, write_class="statement", text=TEA, classification="INTERNAL")
-    assert again.reason == "rejected_before"  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(again, Refusal) and again.reason == "rejected_before"
     assert [one.state for one in home.me.list(joanna)] == ["forgotten"]
     with pytest.raises(Conflict):
         home.me.forget(joanna, memory_id)
@@ -41,17 +42,17 @@ def test_a_forgotten_fact_is_gone_at_once_and_refused_until_the_person_allows_it
 
 @pytest.mark.rule("SUB-3")
 def test_it_stays_forgotten_longer_than_a_rejection(
-    under: Opener, people: People, joanna: Principal, clock: object
+    under: Opener, people: People, joanna: Principal, clock: FakeClock
 ) -> None:
     with under(PACK + "  rejections: {remember: 1d}\n") as home:
         run = people.run("joanna")
         made = home.propose(run, write_class="statement", text=TEA, classification="INTERNAL")
-        done = home.queue.approve(people.reviewer, made.proposal_id)  # pyright: ignore[reportAttributeAccessIssue]
+        done = home.queue.approve(people.reviewer, submitted(made))
         assert done.memory_id is not None
         home.me.forget(joanna, done.memory_id)
-        clock.advance(days=2)  # pyright: ignore[reportAttributeAccessIssue]
+        clock.advance(days=2)
         again = home.propose(run, write_class="statement", text=TEA, classification="INTERNAL")
-        assert again.reason == "rejected_before"  # pyright: ignore[reportAttributeAccessIssue]
+        assert isinstance(again, Refusal) and again.reason == "rejected_before"
 
 
 @pytest.mark.rule("SUB-3", "REV-8")
@@ -84,7 +85,7 @@ def test_what_others_runs_see_too_is_not_forgotten_by_one_person_alone(
     made = home.propose(
         run, write_class="statement", text="She prefers calls.", subject="user:joanna", classification="INTERNAL"
     )
-    done = home.queue.approve(people.reviewer, made.proposal_id)  # pyright: ignore[reportAttributeAccessIssue]
+    done = home.queue.approve(people.reviewer, submitted(made))
     assert done.memory_id is not None
     with pytest.raises(Denied):
         home.me.forget(joanna, done.memory_id)
@@ -96,7 +97,7 @@ def test_the_database_takes_a_forgotten_memory_only_under_its_own_users_name(
 ) -> None:
     memory_id = _remembered(home, people, say)
     writer = as_role("writer")
-    with pytest.raises(psycopg.errors.InsufficientPrivilege), writer.transaction():
+    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="retractions_own"), writer.transaction():
         writer.execute("UPDATE tenant_clock SET seq = seq + 1, prev_at = at")
         writer.execute(
             "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, visible_seq)"
@@ -112,7 +113,7 @@ def test_the_database_takes_a_forgotten_memory_only_under_its_own_users_name(
 def test_a_reviewer_does_not_retract_as_forgotten(home: Fabric, people: People, say: Say) -> None:
     memory_id = _remembered(home, people, say)
     with pytest.raises(Exception, match="reason"):
-        home.retract(people.reviewer, memory_id, reason="forgotten")  # pyright: ignore[reportArgumentType]
+        home.retract(people.reviewer, memory_id, reason="forgotten")  # pyright: ignore[reportArgumentType]  it is refused
 
 
 # ---- everything ----
@@ -163,7 +164,7 @@ def test_a_request_that_was_recorded_before_the_process_ended_is_released_by_the
 
     with under(PACK.replace("{confirms: true}", "{confirms: true, erasure: at_once}")) as home:
         made = home.propose(people.run("joanna"), write_class="statement", text=TEA, classification="INTERNAL")
-        home.me.confirm(joanna, made.proposal_id)  # pyright: ignore[reportAttributeAccessIssue]
+        home.me.confirm(joanna, submitted(made))
         with monkeypatch.context() as killed, pytest.raises(RuntimeError):
             killed.setattr("muniment.erasure.verbs._release", ends)
             home.me.forget_everything(joanna)
@@ -177,7 +178,7 @@ def test_a_pack_can_release_it_at_once(under: Opener, people: People, joanna: Pr
     with under(PACK.replace("{confirms: true}", "{confirms: true, erasure: at_once}")) as home:
         run = people.run("joanna")
         made = home.propose(run, write_class="statement", text=TEA, classification="INTERNAL")
-        home.me.confirm(joanna, made.proposal_id)  # pyright: ignore[reportAttributeAccessIssue]
+        home.me.confirm(joanna, submitted(made))
         home.propose(run, write_class="statement", text="Joanna lives by the sea.", classification="INTERNAL")
         done = home.me.forget_everything(joanna)
         assert done.answer == "released"

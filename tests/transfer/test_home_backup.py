@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -20,8 +21,8 @@ from tests.stories import promoted
 PEOPLE = People("default")
 
 
-def muniment(*arguments: str | Path) -> Any:
-    command = [sys.executable, "-m", "muniment", *map(str, arguments), "--json"]
+def muniment(*arguments: str | Path, form: str = "--json") -> Any:
+    command = [sys.executable, "-m", "muniment", *map(str, arguments), *filter(None, [form])]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -40,19 +41,30 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_home_is_backed_up_while_it_is_used_and_restored_as_it_was(home: Path, tmp_path: Path) -> None:
-    done = muniment(
-        "restore", home.parent / "backup.tar", "--home", tmp_path / "new", "--master-key", home / "master.key"
-    )
+    given = ("restore", home.parent / "backup.tar", "--home", tmp_path / "new", "--master-key", home / "master.key")
+    done = muniment(*given, form="")
     assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"^1 tenant restored, [\d,]+ bytes, of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", done.stdout, re.MULTILINE
+    )
     with Fabric.open(home=tmp_path / "new") as fabric:
         assert fabric.verify(PEOPLE.auditor).ok
         assert [one.value for one in fabric.recall(PEOPLE.run()).records] == ["email"]
         promoted(fabric, PEOPLE, "letter", predicate="goes_on")
         assert fabric.verify(PEOPLE.auditor).ok
-    again = muniment(
-        "restore", home.parent / "backup.tar", "--home", tmp_path / "new", "--master-key", home / "master.key"
-    )
+    again = muniment(*given)
     assert again.returncode == 1 and "there already" in again.stderr
+
+
+def test_a_home_is_restored_also_where_a_variable_names_the_tenant_of_other_commands(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUNIMENT_TENANT", "acme")
+    given = ("restore", home.parent / "backup.tar", "--home", tmp_path / "new", "--master-key", home / "master.key")
+    done = muniment(*given)
+    assert done.returncode == 0, done.stderr
+    refused = muniment(*given, "--tenant", "other")
+    assert refused.returncode == 1 and "belongs to a home" in refused.stderr
 
 
 def test_a_backup_opens_with_its_master_key_alone_and_holds_it_only_where_asked(home: Path, tmp_path: Path) -> None:

@@ -126,9 +126,13 @@ def test_a_batch_verdict_takes_what_is_ordinary_and_says_what_it_leaves_out(fabr
     page = fabric.imports.approve(people.reviewer, done.import_id, limit=2)
     verdicts = [*page.verdicts, *fabric.imports.approve(people.reviewer, done.import_id, after=page.after).verdicts]
     left = {one.proposal_id: one.left_out for one in verdicts if one.error == "left_out"}
-    assert sorted(left.values()) == [("low_trust",), ("sensitive",)]
+    assert sorted(left.values()) == [("addresses_model", "low_trust"), ("sensitive",)]
     assert sorted(texts(fabric, people.run())) == ["Joanna has two cats.", "Joanna prefers window seats."]
-    for proposal_id, (why,) in left.items():
+    for proposal_id in left:
+        for no_reason in ("-", "\u3164"):
+            with pytest.raises(InvalidInput, match="say why in words"):
+                fabric.imports.approve(people.reviewer, done.import_id, acknowledge={proposal_id: no_reason})
+    for proposal_id, (*_, why) in left.items():
         again = fabric.imports.approve(people.reviewer, done.import_id, acknowledge={proposal_id: f"seen: {why}"})
         assert proposal_id in [one.proposal_id for one in again.verdicts if one.status == "promoted"]
     state = fabric.imports.get(people.admin, done.import_id)

@@ -58,7 +58,7 @@ def receiver() -> Iterator[Receiver]:
                 self.send_header(name, value)
             self.end_headers()
 
-        def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  its name there
+        def log_message(self, format: str, *args: Any) -> None: ...
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -63,6 +63,38 @@ def test_a_clock_set_back_makes_it_run_at_once_and_one_set_ahead_only_once() -> 
     assert not is_due(job(), MINUTE, 7, ran(timedelta(0)), NOW)
 
 
+@pytest.mark.rule("JOB-1")
+@pytest.mark.parametrize(
+    ("waited", "quiet", "due"),
+    [
+        (MINUTE, MINUTE * 16, True),
+        (MINUTE, MINUTE * 17, False),
+        (MINUTE * 2, MINUTE * 32, True),
+        (MINUTE * 59, timedelta(days=300), False),
+        (MINUTE * 60, timedelta(days=300), True),
+        (MINUTE, -MINUTE, True),
+    ],
+)
+def test_in_a_tenant_that_nobody_writes_to_it_rests_longer_up_to_an_hour(
+    waited: timedelta, quiet: timedelta, due: bool
+) -> None:
+    assert is_due(job(), MINUTE, 7, ran(waited), NOW, quiet=quiet) is due
+    assert is_due(job(), MINUTE, 7, ran(waited, next_at=NOW), NOW, quiet=quiet), "unless it said when it is due"
+    assert is_due(job(follows_log=True), MINUTE, 8, ran(waited), NOW, quiet=quiet), "one that follows the log does not"
+
+
+@pytest.mark.rule("JOB-1", "ERA-3")
+def test_a_job_whose_work_begins_with_an_event_rests_up_to_a_day_there_unless_its_last_run_failed() -> None:
+    quiet = timedelta(days=300)
+    for name in ("sample", "backfill", "purge", "scan"):
+        assert not is_due(JOBS[name], MINUTE, 7, ran(timedelta(hours=23)), NOW, quiet=quiet)
+        assert is_due(JOBS[name], MINUTE, 7, ran(timedelta(hours=24)), NOW, quiet=quiet)
+        assert is_due(JOBS[name], MINUTE, 7, ran(timedelta(hours=1), failures=9), NOW, quiet=quiet)
+        assert is_due(JOBS[name], MINUTE, 8, ran(MINUTE), NOW, quiet=MINUTE), "after a write it does not"
+    assert not is_due(JOBS["expire"], MINUTE, 7, ran(MINUTE * 59), NOW, quiet=quiet)
+    assert is_due(JOBS["expire"], MINUTE, 7, ran(MINUTE * 60), NOW, quiet=quiet), "time alone gives it work"
+
+
 def test_every_job_has_its_pause_in_the_pack() -> None:
     assert set(JOBS) == set(Schedule.model_fields)
     assert all(getattr(builtin_pack().memory_layer.jobs, name) is not None for name in JOBS)

@@ -5,10 +5,14 @@ from typing import Any
 import pytest
 
 from muniment import Fabric
+from muniment.database.cluster.errors import NodeAway
 from muniment.errors import HistoryCollected
+from muniment.job import Job, JobResult
+from muniment.opening import Opened
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from muniment.worker.registry import JOBS
 from tests.conftest import Connect
 from tests.stories import event_data, proposed, remembered, run_job, run_worker, values
 
@@ -175,6 +179,25 @@ def test_a_job_that_fails_is_recorded_stops_no_other_and_is_tried_again(
     clock.advance(minutes=11)
     run_worker(fabric, people.tenant_id)
     assert next(run for run in fabric.work.jobs(people.admin) if run.job == "alert").failures == 0
+
+
+@pytest.mark.rule("JOB-1")
+def test_a_job_that_fails_on_a_node_that_answers_is_recorded_and_rests(
+    fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    async def fail(_opened: Opened, tenant_id: str) -> JobResult:
+        ran.append(tenant_id)
+        raise NodeAway
+
+    monkeypatch.setitem(JOBS, "alert", Job("alert", "JOB-7", fail))
+    fabric.capture(people.run(), kind="statement", text="the office moved", classification="INTERNAL")
+    run_worker(fabric, people.tenant_id)
+    run_worker(fabric, people.tenant_id)
+    assert ran == [people.tenant_id], "it is not tried again at once"
+    runs = {run.job: run for run in fabric.work.jobs(people.admin)}
+    assert (runs["alert"].failures, runs["alert"].error) == (1, "storage_unavailable")
 
 
 @pytest.mark.rule("JOB-10", "PRO-5")

@@ -86,6 +86,15 @@ test("the queue is read and worked by reviewers", async () => {
     outcomes.map((one) => one.error),
     [null, null],
   );
+  const others = [await proposed(), await proposed()].map((one) => one.proposal_id);
+  assert.deepEqual(
+    (await queue.assignMany(others)).map((one) => one.error),
+    [null, null],
+  );
+  assert.deepEqual(
+    (await queue.rejectMany(others, { reason: "wrong" })).map((one) => one.status),
+    ["rejected", "rejected"],
+  );
 });
 
 test("memories are read, corrected and retracted", async () => {
@@ -105,6 +114,11 @@ test("memories are read, corrected and retracted", async () => {
   const corrected = await as("author").correct({ memory_id: memoryId, value: "mails" });
   assert.ok(!isRefusal(corrected));
   await reviewer.queue.approve(corrected.proposal_id);
+  const statements = await as("author").statements.list({ limit: 1 });
+  assert.deepEqual(
+    statements.items.map((one) => [one.status, one.proposal_id]),
+    [["promoted", corrected.proposal_id]],
+  );
   const later = await promoted({ predicate: "writes", value: "notes" });
   assert.equal((await reviewer.retract(later, { reason: "wrong" })).memory_id, later);
   assert.equal((await auditor.adoption()).measured, 0);
@@ -166,6 +180,8 @@ test("packs are registered, compared, tried, put in force and retired", async ()
   assert.ok((await packs.list()).items.length >= 3);
   assert.ok((await packs.compare(before.pack, personal.ref)).changes.length > 0);
   assert.ok((await as("auditor").packs.backtest(personal.ref, { limit: 5, recalls: 1 })).captures >= 0);
+  const draft = await as("reviewer").packs.proposeException({ kind: "email", value: "help@acme.example" });
+  assert.equal(draft.in_force, false);
   assert.equal((await packs.planActivation(personal.ref)).pack, personal.ref);
   assert.equal((await second.activate(personal.ref, { reason: "one user's own" })).pack, personal.ref);
   assert.equal((await packs.activations()).items[0]?.pack, personal.ref);
@@ -196,6 +212,7 @@ test("an end user sees what is held about them and acts on it", async () => {
   assert.equal((await me.get(first.memory_id)).memory_id, first.memory_id);
   assert.ok((await me.captures()).items.length > 0);
   assert.ok((await me.recalls()).items.length > 0);
+  assert.ok((await me.view()).recalls.length > 0);
 
   assert.equal((await as("reviewer").undo(byPolicy.memory_id)).retraction.memory_id, byPolicy.memory_id);
   assert.equal((await me.undo(other.memory_id)).retraction.memory_id, other.memory_id);
@@ -243,7 +260,7 @@ test("reviewers work together on the queue", async () => {
   const { queue } = as("reviewer");
   const { proposal_id: id } = await proposed();
   assert.ok(await queue.groups("class"));
-  assert.ok(Array.isArray(await queue.search("email")));
+  assert.ok(Array.isArray((await queue.search("email")).proposals));
   assert.ok(await queue.planMany({ proposal_ids: [id] }));
   assert.ok(await queue.progress());
   assert.ok(await queue.overview());
@@ -291,6 +308,7 @@ test("what is held about a person is shown and exported to a privacy officer", a
   assert.ok(await officer.people.get({ subject }));
   assert.ok(Array.isArray((await officer.people.memories({ subject })).items));
   assert.ok(Array.isArray((await officer.people.reads({ subject })).items));
+  assert.ok((await officer.people.view({ subject })).held);
   assert.ok((await officer.export({ subject })).subject);
 });
 

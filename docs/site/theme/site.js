@@ -52,3 +52,9 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/" && document.activeElement === document.body) { event.preventDefault(); input.focus(); }
 });
 document.addEventListener("click", (event) => { if (!form.contains(event.target)) found.hidden = true; });
+
+// A page in a frame says how high it is, so that nothing of it has to be scrolled to inside of the frame.
+addEventListener("message", ({ source, data }) => {
+  const frame = [...document.querySelectorAll("iframe")].find((one) => one.contentWindow === source);
+  if (frame && Number.isInteger(data?.height)) frame.height = data.height;
+});

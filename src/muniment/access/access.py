@@ -51,6 +51,11 @@ class AsyncAccess:
             **narrowed, tenant_id=principal.tenant_id, agent_id=principal.id, roles=principal.roles, user_bound=bound
         )
 
+    async def labels(self, principal: Principal) -> tuple[str, ...]:
+        """The classifications that a person can give to what they state, in rising order; raises `RoleMissing`."""
+        await self._context.authorise(principal, "correct")
+        return (await self._context.pack_for(principal)).labels
+
     def now(self) -> datetime:
         """The fabric's clock."""
         return self._context.now()

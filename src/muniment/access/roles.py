@@ -56,8 +56,9 @@ PERSONS_ONLY: frozenset[Right] = frozenset(
 )
 # What is about the caller alone: the end user whom it is about, in person.
 OWN: frozenset[Right] = frozenset({"me"})
-# A code proves that a person acted, so it is never made for who carries their acts to us (SUB-5).
-NOT_FOR_AGENTS: frozenset[Right] = frozenset({"codes"})
+# A code proves that a person acted, so it is never made for who carries their acts to us (SUB-5). What people are
+# called is shown to who decides about what agents propose.
+NOT_FOR_AGENTS: frozenset[Right] = frozenset({"codes", "name_subjects"})
 
 
 def may(principal: Principal, verb: Right) -> Decision:

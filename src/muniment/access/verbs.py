@@ -103,21 +103,21 @@ async def check(context: FabricContext, request: Token) -> Credential:
 
     One look at the database, in two round trips, whether or not there is such a key or tenant.
     """
-    given = api_keys.parse_token(request.token)
-    if given is None:
+    presented = api_keys.parse_token(request.token)
+    if presented is None:
         raise api_keys.unauthenticated()
     try:
-        check_tenant(given.tenant_id, "tenant_id")
+        check_tenant(presented.tenant_id, "tenant_id")
     except InvalidInput:
         raise api_keys.unauthenticated() from None
-    async with context.transaction(given.tenant_id, "recall") as tx:
-        (found,) = await tx.commit_with(("credential.find", {"key_id": given.key_id}))
+    async with context.transaction(presented.tenant_id, "recall") as tx:
+        (found,) = await tx.commit_with(("credential.find", {"key_id": presented.key_id}))
     row = found[0] if found else None
-    tenant_data_key = await _comparing(context, given.tenant_id) if row is not None else None
+    tenant_data_key = await _comparing(context, presented.tenant_id) if row is not None else None
     now = context.now()
-    held = api_keys.credential(tenant_data_key, row, given, now)
+    held = api_keys.credential(tenant_data_key, row, presented, now)
     if row is not None and api_keys.use_is_due(row, now):
-        await _note_use(context, given)
+        await _note_use(context, presented)
     return held
 
 
@@ -130,11 +130,11 @@ async def _comparing(context: FabricContext, tenant_id: str) -> SubjectKey | Non
         return await context.vault.existing_tenant_data_key(tx)
 
 
-async def _note_use(context: FabricContext, given: api_keys.PresentedToken) -> None:
+async def _note_use(context: FabricContext, presented: api_keys.PresentedToken) -> None:
     # The key holds whether or not its use can be recorded now.
     with suppress(MunimentError), move_on_after(_NOTED_WITHIN):
-        async with context.transaction(given.tenant_id, "writer") as tx:
-            api_keys.record_use(tx, given.key_id)
+        async with context.transaction(presented.tenant_id, "writer") as tx:
+            api_keys.record_use(tx, presented.key_id)
 
 
 class MakeCode(VerbInput):

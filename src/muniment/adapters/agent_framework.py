@@ -9,7 +9,7 @@ from muniment.extras import require_framework
 
 require_framework("agent-framework")
 
-from agent_framework import (  # noqa: E402
+from agent_framework import (
     AgentSession,
     ContextProvider,
     FunctionInvocationContext,
@@ -64,7 +64,7 @@ class MunimentProvider(ContextProvider):
         conversation = await self.conversation(session)
         user = conversation.memory.run.user_id
         asked = [message.text for message in context.input_messages if message.role == "user"]
-        await conversation.capture(_given(context.input_messages, user))
+        await conversation.capture(_input_turns(context.input_messages, user))
         if known := await conversation.context(asked[-1] if asked else None):
             context.extend_instructions(self.source_id, known)
         if self._has_tools:
@@ -91,7 +91,7 @@ async def _calls_are_within(context: FunctionInvocationContext, call_next: Calla
         _within.reset(before)
 
 
-def _given(messages: Sequence[Message], user: str | None) -> Iterator[Turn]:
+def _input_turns(messages: Sequence[Message], user: str | None) -> Iterator[Turn]:
     """Yield what a run is given.
 
     A message of the role `user` is the user's, unless it names somebody else as its author, as the messages of other

@@ -21,16 +21,16 @@ from muniment.extras import require_framework
 
 require_framework("crewai")
 
-from crewai.memory.types import MemoryRecord, ScopeInfo  # noqa: E402
+from crewai.memory.types import MemoryRecord, ScopeInfo
 
-from muniment.adapters.kept_items import KeptItems, PutRefused  # noqa: E402
-from muniment.client import Client  # noqa: E402
-from muniment.errors import InvalidInput  # noqa: E402
-from muniment.items.verbs import MOST_LOOKED_AT  # noqa: E402
-from muniment.language.embedding import builtin_embedder  # noqa: E402
-from muniment.model.context import Principal, RunContext  # noqa: E402
-from muniment.model.item import Item, ItemWaiting  # noqa: E402
-from muniment.sync import Fabric  # noqa: E402
+from muniment.adapters.kept_items import KeptItems, PutRefused
+from muniment.client import Client
+from muniment.errors import InvalidInput
+from muniment.items.verbs import MOST_LOOKED_AT
+from muniment.language.embedding import builtin_embedder
+from muniment.model.context import Principal, RunContext
+from muniment.model.item import Item, ItemWaiting
+from muniment.sync import Fabric
 
 __all__ = ["MunimentStorage", "PutRefused"]
 

@@ -16,11 +16,11 @@ from muniment.memory.results import Added, Context
 
 require_framework("google-adk")
 
-from google.adk.events.event import Event  # noqa: E402
-from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse  # noqa: E402
-from google.adk.memory.memory_entry import MemoryEntry  # noqa: E402
-from google.adk.sessions.session import Session  # noqa: E402
-from google.genai import types  # noqa: E402
+from google.adk.events.event import Event
+from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.sessions.session import Session
+from google.genai import types
 
 _USER = "user"
 # Who speaks in an entry that is no memory: how to read the others, and what waits.

@@ -19,9 +19,9 @@ from muniment.extras import require_framework
 
 require_framework("langgraph")
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage  # noqa: E402
-from langchain_core.tools import BaseTool, StructuredTool  # noqa: E402
-from langgraph.store.base import (  # noqa: E402
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.store.base import (
     NOT_PROVIDED,
     BaseStore,
     GetOp,
@@ -39,13 +39,13 @@ from langgraph.store.base import (  # noqa: E402
     tokenize_path,
 )
 
-from muniment.adapters.kept_items import KeptItems, PutRefused  # noqa: E402
-from muniment.client import Client  # noqa: E402
-from muniment.errors import InvalidInput  # noqa: E402
-from muniment.items.rules import begins_with, ends_with  # noqa: E402
-from muniment.model import item as model  # noqa: E402
-from muniment.model.context import Principal, RunContext  # noqa: E402
-from muniment.sync import Fabric  # noqa: E402
+from muniment.adapters.kept_items import KeptItems, PutRefused
+from muniment.client import Client
+from muniment.errors import InvalidInput
+from muniment.items.rules import begins_with, ends_with
+from muniment.model import item as model
+from muniment.model.context import Principal, RunContext
+from muniment.sync import Fabric
 
 __all__ = ["MunimentStore", "PutRefused", "memory_tools", "recall_node"]
 

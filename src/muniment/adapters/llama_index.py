@@ -9,9 +9,9 @@ from muniment.memory.asynchronous import AsyncMemory
 
 require_framework("llama-index")
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock  # noqa: E402
-from llama_index.core.bridge.pydantic import Field, PrivateAttr  # noqa: E402
-from llama_index.core.memory import BaseMemoryBlock  # noqa: E402
+from llama_index.core.base.llms.types import ChatMessage, MessageRole, ToolCallBlock
+from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.memory import BaseMemoryBlock
 
 
 class MunimentBlock(BaseMemoryBlock[str]):

@@ -17,16 +17,16 @@ from muniment.model.erasure import Erasure
 
 require_framework("openai-agents")
 
-from agents import FunctionTool, RunConfig, RunContextWrapper, TResponseInputItem, function_tool  # noqa: E402
-from agents.memory import (  # noqa: E402
+from agents import FunctionTool, RunConfig, RunContextWrapper, TResponseInputItem, function_tool
+from agents.memory import (
     OpenAIConversationsSession,
     Session,
     SessionSettings,
     SQLiteSession,
     is_openai_responses_compaction_aware_session,
 )
-from agents.run_config import CallModelData, CallModelInputFilter, ModelInputData  # noqa: E402
-from agents.tool_context import ToolContext  # noqa: E402
+from agents.run_config import CallModelData, CallModelInputFilter, ModelInputData
+from agents.tool_context import ToolContext
 
 _USER_PARTS = ("input_text", "text")
 _CALLS = ("function_call", "custom_tool_call")

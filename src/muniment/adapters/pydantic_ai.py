@@ -13,9 +13,9 @@ from muniment.extras import require_framework
 
 require_framework("pydantic-ai")
 
-from pydantic_ai import RunContext  # noqa: E402
-from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler  # noqa: E402
-from pydantic_ai.messages import (  # noqa: E402
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
+from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -25,8 +25,8 @@ from pydantic_ai.messages import (  # noqa: E402
     UserContent,
     UserPromptPart,
 )
-from pydantic_ai.run import AgentRunResult  # noqa: E402
-from pydantic_ai.toolsets import FunctionToolset  # noqa: E402
+from pydantic_ai.run import AgentRunResult
+from pydantic_ai.toolsets import FunctionToolset
 
 UserOf: TypeAlias = Callable[[RunContext[Any]], str]
 # Whether a run began within another one that is captured: what it is given is a model's word, and not the user's.
@@ -65,7 +65,7 @@ class MunimentMemory(AbstractCapability[Any]):
 
     async def instructions(self, ctx: RunContext[Any]) -> str:
         """Return promoted memory that bears on the run's prompt, marked as data: `Agent(instructions=...)`."""
-        question = _text(ctx.prompt) if ctx.prompt is not None else _asked(ctx.messages)
+        question = _text(ctx.prompt) if ctx.prompt is not None else _last_question(ctx.messages)
         return await (await self.conversation(ctx)).context(question)
 
     def get_instructions(self) -> Any:
@@ -137,7 +137,7 @@ def _others(ctx: RunContext[Any], messages: Sequence[ModelMessage]) -> Iterator[
                 yield Turn("system", _text(part.content), key=key)
 
 
-def _asked(messages: Sequence[ModelMessage]) -> str | None:
+def _last_question(messages: Sequence[ModelMessage]) -> str | None:
     parts = [part for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
     return _text(parts[-1].content) if parts else None
 

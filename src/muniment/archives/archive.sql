@@ -33,7 +33,8 @@ INSERT INTO archived_captures (tenant_id, archive_id, capture_id, seq, captured_
 VALUES (:tenant_id, :archive_id, :capture_id, :seq, :captured_at, :holder, :subject, :user_id, :entity, :vouched)
 
 -- name: collect
-SELECT collect_captures(:archive_id) AS captures
+-- plan: each time
+SELECT collect_captures(:tenant_id::text COLLATE "C", :archive_id) AS captures
 
 -- name: unsettled
 -- Checked again under the tenant's tick: whether anything depends on an archived capture by now.

@@ -23,6 +23,7 @@ from muniment.model.archive import Archive, ArchiveCheck, ArchiveFault, ArchiveP
 from muniment.model.context import Principal
 from muniment.model.ids import make_id
 from muniment.model.inputs import Listing
+from muniment.standby_reads import reading
 from muniment.verbs.declaration import verb
 
 # Of one file: it is read as a whole, and while it is recorded the tenant's other writers wait.
@@ -95,42 +96,56 @@ async def drop_outlived(context: FabricContext, tenant_id: str, retention: timed
 
 
 async def tidy(context: FabricContext, tenant_id: str) -> int:
-    """Remove what a run that was killed left, and files of before; how many.
+    """Remove the files that a killed run and earlier revisions left; return how many.
 
-    A file of an archive that the database does not know goes only if everything in it is known: it may be another
-    database's, or newer than a database that was restored.
+    A file of an archive that the database does not know is removed only if everything in it is known: it may belong to
+    another database, or be newer than a database that was restored. For the same reason a later revision of an archive
+    whose own file is missing stays.
     """
     archives = context.archives
     async with context.transaction(tenant_id, "jobs") as tx:
         await ledger.take_turn(tx)
         there = await run_sync(archives.files, tenant_id)
-        left_over, unknown = await _sorted_out(tx, there)
+        left_over, unknown, _ = await _sorted_out(tx, there)
         for file in unknown:
             try:
                 names = await run_sync(archives.names, file, tenant_id)
             except ArchiveBroken:
                 continue
-            async with context.transaction(tenant_id, "auditor") as reading:
-                known = await reading.rows("archive.known", capture_ids=names)
+            async with context.transaction(tenant_id, "auditor") as auditor_tx:
+                known = await auditor_tx.rows("archive.known", capture_ids=names)
             if len(known) == len(names):
                 left_over.append(file)
         await run_sync(archives.remove, left_over)
         return len(left_over)
 
 
-async def _sorted_out(tx: Transaction, there: list[File]) -> tuple[list[File], list[File]]:
-    """What is left over of something else: not finished, or another revision than the one that counts; and what
-    nothing is known of."""
+async def _sorted_out(tx: Transaction, there: list[File]) -> tuple[list[File], list[File], list[File]]:
+    """Sort out the files that are in no use: left over, unknown, later.
+
+    Left over are files that are not finished, and revisions that others have replaced. Unknown are files of archives
+    that the database does not have. Later are revisions that it does not know, of archives whose own file is missing:
+    the database was restored from before them.
+    """
     if not there:
-        return [], []
+        return [], [], []
     rows = await tx.rows("archive.revisions", archive_ids=sorted({file.archive_id for file in there}))
     now = {row["archive_id"]: None if row["dropped"] else row["revision"] for row in rows}
+    finished = [file for file in there if file.finished]
+    whole = {(file.archive_id, file.revision) for file in finished}
+    later = [
+        file
+        for file in finished
+        if (revision := now.get(file.archive_id)) is not None
+        and file.revision > revision
+        and (file.archive_id, revision) not in whole
+    ]
     left_over = [
         file
         for file in there
-        if not file.finished or (file.archive_id in now and now[file.archive_id] != file.revision)
+        if not file.finished or (file.archive_id in now and now[file.archive_id] != file.revision and file not in later)
     ]
-    return left_over, [file for file in there if file.finished and file.archive_id not in now]
+    return left_over, [file for file in finished if file.archive_id not in now], later
 
 
 async def blank(context: FabricContext, tenant_id: str) -> int:
@@ -188,13 +203,13 @@ def _rewrite(archives: Archives, heading: Heading, row: Row, erased: set[str]) -
         raise
 
 
-@verb("archives", right="audit", http="GET /archives", page_key="archive_id")
+@verb("archives", right="audit", http="GET /archives", page_key="archive_id", standby=True)
 async def list_archives(context: FabricContext, auditor: Principal, request: Listing) -> list[Archive]:
     """List the archives of old captures, including dropped ones, the latest first.
 
     `after` is the id of the last of the previous page. Raises `NotFound`.
     """
-    async with context.transaction(auditor.tenant_id, "auditor") as tx:
+    async with reading(context, auditor.tenant_id) as tx:
         return await ledger.listed(tx, request.limit, request.after)
 
 
@@ -234,7 +249,7 @@ async def _checked(context: FabricContext, tenant_id: str, row: Row) -> list[Arc
             return []  # Dropped just now.
         index = {one["capture_id"] for one in await tx.rows("archive.index", archive_id=row["archive_id"])}
         events = await trail.events_at(tx, {now["file_seq"]}, set())
-    told = {"archive_id": row["archive_id"], "revision": now["revision"], "digest": now["digest"].hex()}
+    recorded = {"archive_id": row["archive_id"], "revision": now["revision"], "digest": now["digest"].hex()}
 
     def problem(kind: ArchiveFault, why: str, capture_id: str | None = None) -> ArchiveProblem:
         return ArchiveProblem(
@@ -242,7 +257,7 @@ async def _checked(context: FabricContext, tenant_id: str, row: Row) -> list[Arc
         )
 
     found: list[ArchiveProblem] = []
-    if not any(told.items() <= item.items() for event in events for item in event.items):
+    if not any(recorded.items() <= item.items() for event in events for item in event.items):
         found.append(problem("unrecorded", "the log speaks of no file with this digest"))
     if len(index) != now["captures"]:
         found.append(problem("not_in_index", f"the index has {len(index)} of {now['captures']} captures"))
@@ -265,14 +280,17 @@ def _names(archives: Archives, tenant_id: str, row: Row) -> tuple[set[str], Head
 
 
 async def _not_in_use(context: FabricContext, tenant_id: str) -> dict[File, ArchiveProblem]:
-    """The files that no archive has now."""
+    """The files that no archive uses, each with the problem to report."""
     if not context.archives.kept:
         return {}
     there = await run_sync(context.archives.files, tenant_id)
     async with context.transaction(tenant_id, "auditor") as tx:
-        left_over, unknown = await _sorted_out(tx, there)
-    why = dict.fromkeys(left_over, ("left_over", "is no archive's file any more; the next run removes it"))
+        left_over, unknown, later = await _sorted_out(tx, there)
+    why = dict.fromkeys(left_over, ("left_over", "belongs to no archive any more; the next run removes it"))
     why |= dict.fromkeys(unknown, ("unknown", "is of an archive that the database does not know"))
+    why |= dict.fromkeys(
+        later, ("unknown", "is a later revision than the one that the database knows, whose file is missing")
+    )
     return {
         file: ArchiveProblem.model_validate(
             {"kind": kind, "archive_id": file.archive_id, "revision": file.revision, "why": said}

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from muniment.assistants import hook_events
 
@@ -182,7 +182,7 @@ def _on_home(happened: hook_events.HookEvent, options: argparse.Namespace) -> st
             time.sleep(_POLL)
             wire = _connected(home, until)
     with wire:
-        return _asked(wire, request, until)
+        return _ask(wire, request, until)
 
 
 def _connected(home: Path, until: float) -> socket.socket | None:
@@ -205,14 +205,14 @@ def _is_taken(wire: socket.socket, request: dict[str, Any], until: float) -> boo
     """Whether a prompt is captured. One that may be and may not be can be given again: it is captured once."""
     with wire:
         try:
-            _asked(wire, request, until)
+            _ask(wire, request, until)
         except (OSError, BrokeOffError):
             # It was still opening its database, or is ending: an assistant that ends ends its servers.
             return False
     return True
 
 
-def _asked(wire: socket.socket, request: dict[str, Any], until: float) -> str:
+def _ask(wire: socket.socket, request: dict[str, Any], until: float) -> str:
     wire.sendall(json.dumps(request).encode() + b"\n")
     found = b""
     while not found.endswith(b"\n"):
@@ -224,13 +224,13 @@ def _asked(wire: socket.socket, request: dict[str, Any], until: float) -> str:
     return _context_of(json.loads(found))
 
 
-def _context_of(answered: Any) -> str:
-    if not isinstance(answered, dict):
+def _context_of(answer: object) -> str:
+    if not isinstance(answer, dict):
         raise HookError("the memory gave no answer")
-    problem: Any = answered.get("error")  # pyright: ignore
-    if problem:
+    fields = cast("dict[str, object]", answer)
+    if problem := fields.get("error"):
         raise HookError(f"the memory refused: {problem}")
-    return str(answered.get("context") or "")  # pyright: ignore
+    return str(fields.get("context") or "")
 
 
 def _start_host(home: Path, request: dict[str, Any] | None) -> None:

@@ -103,7 +103,7 @@ def _put(document: Any, entry: Entry) -> Any:
     if entry.default:
         return document if is_there else document.set(entry.path, entry.value)
     if entry.in_list:
-        ours = [one for one in there if _is_our_hook(one)] if isinstance(there, list) else []  # pyright: ignore
+        ours = [one for one in _listed(there) if _is_our_hook(one)]
         return (
             document if ours == [entry.value] else _without_hooks(document, entry.path).append(entry.path, entry.value)
         )
@@ -176,28 +176,31 @@ def _parse(text: str | None, entries: Sequence[Entry]) -> Any:
 def _holds_ours(document: Any, entry: Entry) -> bool:
     there = document.get(entry.path)
     if entry.in_list:
-        return isinstance(there, list) and any(_has_our_hook(one) for one in cast("list[Any]", there))
+        return any(_has_our_hook(one) for one in _listed(there))
     return not entry.default and is_ours(there)
 
 
-def _inner(value: Any) -> list[Any]:
+def _inner(value: object) -> list[object]:
     """The commands of a group of hooks; none of what is no group."""
-    found: Any = cast("dict[str, Any]", value).get("hooks") if isinstance(value, dict) else None
-    return cast("list[Any]", found) if isinstance(found, list) else []
+    return _listed(cast("dict[str, object]", value).get("hooks")) if isinstance(value, dict) else []
 
 
-def _has_our_hook(value: Any) -> bool:
+def _listed(value: object) -> list[object]:
+    """The entries of a list; none of what is no list."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _has_our_hook(value: object) -> bool:
     return is_ours(value) or any(is_ours(one) for one in _inner(value))
 
 
-def _is_our_hook(value: Any) -> bool:
+def _is_our_hook(value: object) -> bool:
     """Whether it is our command, or a group of ours alone."""
     return is_ours(value) or (bool(_inner(value)) and all(is_ours(one) for one in _inner(value)))
 
 
 def _without_hooks(document: JsonText, path: tuple[str, ...]) -> JsonText:
-    there = document.get(path)
-    for place, one in enumerate(there if isinstance(there, list) else []):  # pyright: ignore
+    for place, one in enumerate(_listed(document.get(path))):
         if _has_our_hook(one) and not _is_our_hook(one):
             # Somebody added a command of their own to the group.
             document = document.remove_items((*path, place, "hooks"), is_ours)

@@ -141,7 +141,7 @@ def own_command() -> tuple[str, ...]:
     return (str(script),) if os.access(script, os.X_OK) else (sys.executable, "-m", "muniment")
 
 
-def is_ours(value: Any) -> bool:
+def is_ours(value: object) -> bool:
     """Whether an entry, a hook or a group of hooks is one that we wrote: it starts `muniment mcp`."""
     if not isinstance(value, dict):
         return False

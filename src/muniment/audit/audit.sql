@@ -43,6 +43,8 @@ FROM (
   SELECT r.* FROM recalls r
   WHERE r.tenant_id = :tenant_id AND (:user_id::text IS NULL OR r.user_id = :user_id) AND (:run_id::text IS NULL OR r.run_id = :run_id)
     AND (:most::bigint IS NOT NULL OR :after::text IS NULL OR r.recall_id < :after)
+    AND (:first::text IS NULL OR r.recall_id >= :first) AND (:end::text IS NULL OR r.recall_id < :end)
+    AND (:since::timestamptz IS NULL OR r.at >= :since) AND (:until::timestamptz IS NULL OR r.at < :until)
   ORDER BY r.recall_id DESC LIMIT coalesce(:most::bigint, :count)) found
 WHERE (:agent_id::text IS NULL OR found.agent_id = :agent_id) AND (:memory_id::text IS NULL OR :memory_id = ANY (found.result_ids))
   AND (:after::text IS NULL OR found.recall_id < :after)

@@ -1,7 +1,7 @@
 """The trail: from a promoted memory back to everything it rests on, and forward to the recalls that used it."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic_core import to_json
@@ -22,6 +22,7 @@ RECALLS_SHOWN = 100
 LONG = 10_000
 # Of each kind, in the event of one retraction.
 USES_NAMED = 100
+_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemory:
@@ -98,6 +99,8 @@ def _named(item: dict[str, Any], *fields: str) -> set[str]:
 
 async def number_at(tx: Transaction, at: datetime, *, before: bool = False) -> int:
     """The sequence number of the last transaction by a moment, or strictly before it; 0 if there is none."""
+    if before and at == _FIRST:
+        return 0  # There is no earlier moment to ask for.
     row = await tx.row("recall.moment", at=at - timedelta(microseconds=1) if before else at)
     return row["seq"] or 0 if row is not None else 0
 

@@ -11,6 +11,7 @@ from muniment.audit import provenance_store as trail
 from muniment.audit import verify as verification
 from muniment.audit.verify import Progress, Verify
 from muniment.capture import store as captures
+from muniment.capture.read_log import record_reads
 from muniment.consent import store as ledger
 from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
@@ -26,6 +27,7 @@ from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
 from muniment.recall.recall import recall_memory
 from muniment.review import store as review
+from muniment.standby_reads import primary_beside, reading, retry_on_primary
 from muniment.verbs.declaration import verb
 
 
@@ -66,9 +68,9 @@ async def adopt(context: FabricContext, tenant_id: str) -> RowKey | None:
             if await context.vault.row_key(tx) is None and await tx.row("rows.any_list") is None:
                 await context.vault.create_row_key(tx)
                 async with context.transaction(tenant_id, "auditor") as reading:
-                    told = await row_audit.every_row(reading)
-                tx.event_rows.add_hashed(told)
-                tx.emit("memory.note", "auto", about="rows_adopted", rows=len(told))
+                    rows = await row_audit.every_row(reading)
+                tx.event_rows.add_hashed(rows)
+                tx.emit("memory.note", "auto", about="rows_adopted", rows=len(rows))
         async with context.transaction(tenant_id, "writer") as tx:
             return await context.vault.row_key(tx)
     except SealBroken:
@@ -82,21 +84,33 @@ async def chain_head(context: FabricContext, auditor: Principal) -> Head:
         return await chain.head(tx)
 
 
-@verb("verify", right="audit", effect="read", http="POST /verify", slow=True)
+@verb("verify", right="audit", effect="read", http="POST /verify", slow=True, standby=True)
 async def verify(
     context: FabricContext, auditor: Principal, request: Verify, *, on_progress: Progress | None = None
 ) -> Verification:
     """Verify that the audit chain is intact and every row is as the log lists it; returns every break.
 
     With a `head` that was exported earlier it verifies too that this is still in the chain. With a `count` it stops
-    after about so many events, and the answer has the `cursor` to continue from.
+    after about so many events, and the answer has the `cursor` to continue from. Once it has finished it also says
+    what is `below_promise`.
     """
-    opening = partial(context.read_only, auditor.tenant_id)
-    found = await verification.verify(opening, context.vault, request, on_progress)
+    opening = partial(reading, context, auditor.tenant_id)
+    keys = partial(primary_beside, context, auditor.tenant_id)
+    async with opening() as tx:
+        if tx.lags and not await verification.knows_named(tx, context.vault, request):
+            retry_on_primary("behind")
+    found = await verification.verify(opening, context.vault, request, on_progress, open_keys=keys)
+    if found.breaks:
+        retry_on_primary("to_confirm")
     async with opening() as tx:
         row = await tx.row("tenant.clock_bound")
     bound = row["bound"] if row is not None else None
-    return found.model_copy(update={"clock_bound_s": bound.total_seconds() if bound is not None else None})
+    stated = {
+        "clock_bound_s": bound.total_seconds() if bound is not None else None,
+        # The last thing: while anything is below the promise no transaction is opened.
+        "below_promise": await context.storage.below_promise() if found.cursor is None else (),
+    }
+    return found.model_copy(update=stated)
 
 
 class Events(VerbInput):
@@ -115,7 +129,7 @@ class Events(VerbInput):
     until: Instant | None = Field(None, description="only events from before this moment")
 
 
-@verb("events", right="audit", http="GET /events", page_key="seq", page_limit=100, custom_route=True)
+@verb("events", right="audit", http="GET /events", page_key="seq", page_limit=100, custom_route=True, standby=True)
 async def events(context: FabricContext, auditor: Principal, request: Events) -> list[Event]:
     """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
@@ -123,7 +137,7 @@ async def events(context: FabricContext, auditor: Principal, request: Events) ->
     With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
     transaction. `since` and `until` narrow them to a range of time.
     """
-    async with context.transaction(auditor.tenant_id, "auditor") as tx:
+    async with reading(context, auditor.tenant_id, seen=request.after) as tx:
         after = await _page_begin(tx, request)
         if request.types is None and request.about is None and not request.latest:
             found = await trail.events_after(tx, after, request.limit)
@@ -174,8 +188,8 @@ async def get(context: FabricContext, asker: Asker, request: MemoryId) -> Promot
 async def read_trail(context: FabricContext, reader: Principal, request: MemoryId) -> Trail:
     """Show the provenance of a memory, and the recalls and prompts that used it.
 
-    Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
-    Raises `NotFound`.
+    Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first. The
+    reading of the capture is recorded. Raises `NotFound`.
     """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         vault, memory_id = context.vault, request.memory_id
@@ -183,7 +197,7 @@ async def read_trail(context: FabricContext, reader: Principal, request: MemoryI
         line = await trail.candidates(tx, vault, memory.candidate_id)
         ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
         proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
-        capture = await captures.read_one(tx, vault, memory.capture_id, context.archives)
+        capture, archived = await captures.find(tx, vault, memory.capture_id, context.archives)
         # A capture goes only to an archive, and from there when that is dropped.
         archive = await archives.archive_of(tx, memory.capture_id) if capture is None else None
         seqs = {memory.born_seq, *(v.seq for p in proposals for v in p.verdicts), *(p.seq for p in proposals)}
@@ -191,7 +205,7 @@ async def read_trail(context: FabricContext, reader: Principal, request: MemoryI
         consent = await ledger.one(tx, vault, memory.consent_id) if memory.consent_id else None
         disputes = await contradictions.listed(tx, memory_id=memory_id)
         about = {memory_id, memory.capture_id, *ids, *(one.contradiction_id for one in disputes)}
-        return Trail(
+        found = Trail(
             memory=memory,
             proposals=proposals,
             candidates=line,
@@ -204,3 +218,6 @@ async def read_trail(context: FabricContext, reader: Principal, request: MemoryI
             prompts=await trail.prompts_with(tx, memory_id),
             events=await trail.events_at(tx, seqs, about),
         )
+    if capture is not None and capture.content is not None:
+        await record_reads(context, reader, {capture.capture_id: archived})
+    return found

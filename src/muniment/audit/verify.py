@@ -97,6 +97,14 @@ def read_cursor(cursor: str, secret: bytes, tenant_id: str) -> VerifyState:
     return found
 
 
+async def knows_named(tx: Transaction, vault: Vault, request: Verify) -> bool:
+    """Whether the chain has the batches that the request names: of its head, and of the cursor to go on from."""
+    named = [request.head.batch] if request.head is not None else []
+    if request.cursor is not None:
+        named.append(read_cursor(request.cursor, vault.shared("verify-cursor"), tx.tenant_id).number)
+    return all([await tx.row("chain.batch", number=number) is not None for number in named])
+
+
 def _signature(secret: bytes, packed: bytes) -> bytes:
     return hmac.digest(secret, packed, sha256)
 
@@ -122,17 +130,23 @@ async def row_key(tx: Transaction, vault: Vault) -> tuple[RowKey | None, list[Br
 
 
 async def verify(
-    open_transaction: OpenTransaction, vault: Vault, request: Verify, on_progress: Progress | None
+    open_transaction: OpenTransaction,
+    vault: Vault,
+    request: Verify,
+    on_progress: Progress | None,
+    *,
+    open_keys: OpenTransaction,
 ) -> Verification:
     """Compare events with their batches, batches with each other, sequence numbers with the clock, rows with the log.
 
     It runs in short transactions: what is sealed does not change, and new events come after it. With a `count` it
     stops after about that many events; the answer then has the cursor to go on from. The batch of an exported `head`
-    must still be in the chain.
+    must still be in the chain. Keys are read in a transaction of `open_keys`, which is on the primary.
     """
-    async with open_transaction() as tx:
+    async with open_keys() as tx:
         key = await chain_key(tx, vault)
         rows_key, broken = await row_key(tx, vault)
+    async with open_transaction() as tx:
         whole, swept, first = await tx.gather(("chain.size", {}), ("rows.swept_until", {}), ("rows.any_list", {}))
     total: int = whole[0]["events"]
     walk = _ChainWalk(tx.tenant_id, key)

@@ -29,6 +29,9 @@ from muniment.model.decision import Decision, Reason, passing, refusing
 from muniment.model.fields import CaptureKind
 from muniment.pack import Pack
 
+_LETTERS = re.compile(r"(?<![^\W_])[^\W\d_]{2,}(?![^\W_])")
+# Letters alone: ids of many digits and letters hold no words, and are not worth the time.
+_LONG_WORD = re.compile(r"[^\W\d_]{20}")
 _WORD_BREAKS = re.compile(r"[_.:\-/\s]+")
 _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
 
@@ -57,6 +60,8 @@ class Circumstances(NamedTuple):
     # What the trained readers found; None where the rules read alone.
     tags: TaggedTexts | None = None
     guard: GuardReading | None = None
+    # In whose run it was captured.
+    user_id: str | None = None
 
 
 class Passage(NamedTuple):
@@ -204,7 +209,7 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
 
     A consent under another name of the subject counts too. The fact is then kept under that name: consent and subject
     stay together, and revoking the one reaches the other. What is said of a third party needs the consent of that
-    person, who has to be the subject, and a user in whose runs alone it can be seen (CAN-16).
+    person, who has to be the subject, and a user whom it was captured from: only runs of that user see it (CAN-16).
     """
     third_party = candidate.third_party
     if not third_party and not known.pack.is_sensitive(candidate.classification):
@@ -225,6 +230,8 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
         return candidate, _asking_subject(refusal, candidate, known) if not third_party else refusal
     if third_party and candidate.scope.user_id is None:
         return candidate, refusing("third_party_without_user", candidate.classification)
+    if third_party and candidate.scope.user_id != known.user_id:
+        return candidate, refusing("third_party_of_another_user", candidate.classification)
     rests = {"consent_id": matched.consent_id, "subject": matched.subject}
     return candidate.model_copy(update=rests), passing("consent", matched.consent_id)
 
@@ -304,10 +311,17 @@ def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
     scope = candidate.scope
     for name, value in scope.qualifiers.items():
         yield f"{name} {value}"
-    # Names are short words; one that reads like a sentence is checked as one.
-    for name in (candidate.predicate, scope.session_id, scope.workflow_id, scope.intent_id, known.origin):
-        if name is not None and (words := _WORD_BREAKS.sub(" ", name)).count(" ") >= 2:
+    # Names are short words; one that reads like a sentence is checked as one. Prompts and tools show them.
+    names = (candidate.predicate, candidate.predicate_name, scope.session_id, scope.workflow_id, scope.intent_id)
+    about = dict.fromkeys((candidate.entity, candidate.subject, scope.user_id, known.decision_key))
+    for name in (*names, known.origin, *about):
+        if name is not None and _may_be_a_sentence(words := _WORD_BREAKS.sub(" ", name)):
             yield words
+
+
+def _may_be_a_sentence(words: str) -> bool:
+    """Say whether a name has three words at least, or one so long that words may be written together in it."""
+    return len(_LETTERS.findall(words)) > 2 or _LONG_WORD.search(words) is not None
 
 
 def confidence(candidate: Candidate, known: Circumstances) -> GateResult:

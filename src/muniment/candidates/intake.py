@@ -128,6 +128,7 @@ async def _last_passages(
             vouched,
             tags=one.tags,
             guard=one.guard,
+            user_id=capture.user_id,
         )
         passage = pass_gates(candidate, known, LAST_GATES)
         if passage.refused_by is None:

@@ -14,6 +14,7 @@ from muniment.capture import store as captures
 from muniment.capture.rules import vouched_for
 from muniment.capture.store import Receipt
 from muniment.context import FabricContext
+from muniment.database.cluster.errors import violates
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, NotFound
 from muniment.model.candidate import Refusal
@@ -124,7 +125,7 @@ def _taken_id(proposal_id: str | None) -> Generator[None]:
     try:
         yield
     except psycopg.errors.UniqueViolation as error:
-        if proposal_id is None or error.diag.constraint_name != "proposals_pkey":
+        if proposal_id is None or not violates(error, "proposals_pkey"):
             raise
         raise Conflict(_TAKEN, field="proposal_id") from error
 

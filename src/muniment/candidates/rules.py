@@ -9,9 +9,10 @@ from typing import Any
 from pydantic_core import to_json
 
 from muniment.candidates.extractors import Extracted
+from muniment.candidates.extractors.extractor import name_own_user
 from muniment.candidates.extractors.messages import OWN_WORDS
 from muniment.candidates.utterance import flags_of, said_confidence, utterance_of
-from muniment.capture.rules import class_of_source, source_of, subject_of
+from muniment.capture.rules import class_of_source, source_of, subject_of, user_subject
 from muniment.language.messages.speakers import only_own_words
 from muniment.language.name_search import strings
 from muniment.language.validity import Validity, read_validity
@@ -182,17 +183,18 @@ def due_at(write_class: WriteClass, *, sensitive: bool, now: datetime, pack: Pac
 
 def expires_at(write_class: WriteClass, tier: Tier, promoted_at: datetime, pack: Pack) -> datetime | None:
     """Return when a memory expires: by its tier, or by its class's retention if that is shorter (PRO-4)."""
-    term = _lifetime(write_class, tier, pack)
+    term = lifetime(write_class, tier, pack)
     return promoted_at + term if term is not None else None
 
 
 def lasts_as_long(memory: PromotedMemory, candidate: Candidate, tier: Tier, pack: Pack) -> bool:
     """Whether a memory's lifetime is at least the one that the candidate would get."""
-    own, other = _lifetime(candidate.write_class, tier, pack), _lifetime(memory.write_class, memory.tier, pack)
+    own, other = lifetime(candidate.write_class, tier, pack), lifetime(memory.write_class, memory.tier, pack)
     return other is None or (own is not None and own <= other)
 
 
-def _lifetime(write_class: WriteClass, tier: Tier, pack: Pack) -> timedelta | None:
+def lifetime(write_class: WriteClass, tier: Tier, pack: Pack) -> timedelta | None:
+    """Return how long a memory of that class lives in a tier; None without an end."""
     terms = (pack.memory_layer.memory_policy.ttl.get(tier), pack.policy_for(write_class).retention)
     return min((term for term in terms if term is not None), default=None)
 
@@ -269,7 +271,9 @@ def draft_facts(
     before this one in its session.
     """
     first = _stated_fact(capture, pack) if stated else None
-    every = [first, *found] if first is not None else found
+    own = user_subject(capture.user_id, pack)
+    named = [(name, name_own_user(read, capture, own)) for name, read in found]
+    every = [first, *named] if first is not None else named
     made: list[Draft] = []
     for ordinal, (name, read) in enumerate(every):
         if read.asks is not None and vouched_for_extractor(capture, name) != USER:

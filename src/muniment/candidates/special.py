@@ -11,12 +11,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from muniment.candidates.readings import name_of_speaker, texts_of
 from muniment.capture.rules import user_subject
+from muniment.language.name_search import strings
 from muniment.language.readers.tagger import OTHER, Tag
 from muniment.language.redaction.tags import TaggedTexts
 from muniment.language.special import (
     PROTECTS_OTHERS,
     Mention,
     SpecialFinding,
+    categories_of_value,
     category_of_name,
     describe,
     find_special,
@@ -75,9 +77,10 @@ class _Words(NamedTuple):
     user_id: str | None
     # Whether the subject is the run's own user; without a user, whoever speaks is the subject.
     on_own_key: bool
-    # Whether the fact is on a key of its subject, or of another person.
+    # Whether the fact is on a key of its subject, or of another person; and whether that is of a person at all.
     typed: bool
     about_another: bool
+    about_person: bool = False
     # Whether the message names somebody other than its user as the speaker: "I" is that person.
     by_another: bool = False
 
@@ -89,14 +92,14 @@ class _Words(NamedTuple):
         typed = _is_same(candidate.entity, subject)
         persons = _PERSONS.union(pack.identity.users_spelled)
         special = candidate.predicate is not None and category_of_name(candidate.predicate) is not None
-        another = (
-            candidate.entity is not None and not typed and (special or candidate.entity.partition(":")[0] in persons)
-        )
+        of_person = candidate.entity is not None and candidate.entity.partition(":")[0] in persons
+        another = candidate.entity is not None and not typed and (special or of_person)
         speaks = candidate.speaker
         by_another = (
             speaks is not None and speaks != user_id and any(_name_parts(user_id)) and not _holds_name(user_id, speaks)
         )
-        return cls(vouched == USER or kind == "message", subject, user_id, own, typed, another, by_another)
+        in_own_words = vouched == USER or kind == "message"
+        return cls(in_own_words, subject, user_id, own, typed, another, of_person or typed, by_another)
 
     def said_of(self, persons: Iterable[Mention], *, other: bool = False) -> Sequence[_Said]:
         """Return whom these mentions mean; without any, whom the fact is about (see `unmentioned`)."""
@@ -182,6 +185,9 @@ def read_special(
         for tag in tags.special(text) if tags is not None else ():
             category, _, who = tag.label.partition(":")
             take(category, tag.score, _tagged(text, tag, words, found, other=who == OTHER))
+    for value in strings(candidate.value, names=False) if words.about_person else ():
+        for category in categories_of_value(value):
+            take(category, None, () if whom else words.said_of(()))
     keyed = [found for name in _names(candidate) if (found := category_of_name(name)) is not None]
     if keyed and words.are_the_users and any(map(names_relation, _names(candidate))):
         # `brother_diagnosis`, or {"brother": {"diagnosis": ...}}.

@@ -8,6 +8,7 @@ again, those behind it wait with it. A language model that fails puts off its ow
 """
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -51,8 +52,11 @@ from muniment.verbs.declaration import verb
 log = logging.getLogger("muniment.language")
 
 BATCH = 500
-# Batches of a run of the job; other tenants' jobs come between.
+# Batches of a run of the job, and seconds after which it begins no other: other tenants' jobs come between.
 BATCHES = 4
+RUN_SECONDS = 1.0
+# Captures of a run that goes before the jobs of other tenants.
+BRIEF_BATCH = 20
 # How often a batch is decided anew with what a model that judges texts said: beside memories, and within the batch.
 _JUDGED_AGAIN = 2
 
@@ -115,18 +119,28 @@ async def consolidate(context: FabricContext, tenant_id: str, *, on_progress: Pr
 
 async def run_job(opened: Opened, tenant_id: str) -> JobResult:
     """Consolidate a few batches, in the order of their commits, then promote what else policy may promote."""
+    return await _run_batches(opened, tenant_id, BATCHES, BATCH)
+
+
+async def run_job_briefly(opened: Opened, tenant_id: str) -> JobResult:
+    """As `run_job`, but only the few captures that have waited the longest."""
+    return await _run_batches(opened, tenant_id, 1, BRIEF_BATCH)
+
+
+async def _run_batches(opened: Opened, tenant_id: str, batches: int, size: int) -> JobResult:
     context, total, more = opened.context, Consolidation(), True
     retry_at: datetime | None = None
-    for _ in range(BATCHES):
+    ends_at = time.monotonic() + RUN_SECONDS
+    for _ in range(batches):
         try:
-            done, more = await consolidate_batch(context, tenant_id)
+            done, more = await consolidate_batch(context, tenant_id, size)
         except ReadersUnavailable as error:
             _report_waiting(tenant_id, error)
             pause = (await context.pack_in_force(tenant_id)).memory_layer.extraction.retry_after
             more, retry_at = False, context.now() + pause
             break
         total = _sum(total, done)
-        if not more:
+        if not more or time.monotonic() > ends_at:
             break
     promoted = (*total.promoted, *await promote_by_policy(context, tenant_id))
     async with context.transaction(tenant_id, "writer") as tx:

@@ -29,6 +29,10 @@ VALUES (:tenant_id, :seq, :author, :source, :at, :pack, :ontology_version,
 -- name: some
 SELECT * FROM captures WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)
 
+-- name: erased_among
+-- One of those captures that was erased, if any was.
+SELECT capture_id FROM captures WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND content = '' LIMIT 1
+
 -- name: observed_at
 SELECT observed_at FROM captures WHERE tenant_id = :tenant_id AND capture_id = :capture_id
 

@@ -105,7 +105,7 @@ SELECT f.capture_id, f.consolidation, f.extractor, f.ordinal, f.gate, f.reason, 
 FROM refusals f
 WHERE f.tenant_id = :tenant_id AND (f.seq, f.capture_id, f.ordinal) < (:seq::bigint, :after_capture, :after_ordinal::int)
   AND (:gate::text IS NULL OR f.gate = :gate) AND (:reason::text IS NULL OR f.reason = :reason)
-  AND (:since::timestamptz IS NULL OR f.at >= :since)
+  AND (:since::timestamptz IS NULL OR f.at >= :since) AND (:until::timestamptz IS NULL OR f.at < :until)
   AND (:capture_id::text IS NULL OR f.capture_id = :capture_id)
   AND (NOT :only_latest OR NOT EXISTS (SELECT FROM consolidations d
     WHERE d.tenant_id = :tenant_id AND d.capture_id = f.capture_id AND d.number > f.consolidation))

@@ -71,7 +71,7 @@ async def history(tx: Transaction, vault: Vault, archives: Archives, capture_id:
 
 async def refusals(tx: Transaction, filters: dict[str, Any], *, count: int, after: str | None) -> list[RefusalEntry]:
     """List refusals, the latest first; raises `NotFound` for an unknown `after`."""
-    none: dict[str, Any] = {"gate": None, "reason": None, "since": None, "capture_id": None, "only_latest": False}
+    none: dict[str, Any] = dict.fromkeys(("gate", "reason", "since", "until", "capture_id")) | {"only_latest": False}
     position = await _refusal_position(tx, after)
     rows = await tx.rows("history.refusals", **none | filters, **position, count=count)
     named = (f"{row['capture_id']}.{row['consolidation']}.{row['ordinal']}" for row in rows)

@@ -16,7 +16,7 @@ from muniment.database.row_lists import AT_MOST
 from muniment.database.rows import capture_of, open_contents
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Tick, Transaction
-from muniment.errors import IdempotencyConflict, InvalidInput, SealBroken, UnknownLabel
+from muniment.errors import IdempotencyConflict, InvalidInput, UnknownLabel
 from muniment.language.redaction import holds_personal_data
 from muniment.model.capture import Capture, CaptureInput, Receipt, holder_of
 from muniment.model.context import Principal
@@ -254,22 +254,36 @@ async def _digest_as_given(tx: Transaction, vault: Vault, author: Principal, ite
 
 
 async def read(
-    tx: Transaction, vault: Vault, capture_ids: Sequence[str], archives: Archives | None = None
+    tx: Transaction,
+    vault: Vault,
+    capture_ids: Sequence[str],
+    archives: Archives | None = None,
+    *,
+    skip_broken: bool = False,
 ) -> dict[str, Capture]:
     """Read captures, opened, by id; from the archives too, if they are passed.
 
-    A new candidate may rest only on a capture in the database: its caller passes no archives.
+    A new candidate may rest only on a capture in the database: its caller passes no archives. With `skip_broken`, what
+    does not open has no content.
     """
     rows = await tx.rows("capture.some", capture_ids=list(capture_ids))
     if archives is not None and (elsewhere := sorted({*capture_ids} - {row["capture_id"] for row in rows})):
         rows = rows + await archived.rows(tx, archives, elsewhere)
-    contents = await open_contents(tx, vault, "captures", "capture_id", rows)
+    contents = await open_contents(tx, vault, "captures", "capture_id", rows, skip_broken=skip_broken)
     return {row["capture_id"]: capture_of(row, content) for row, content in zip(rows, contents, strict=True)}
 
 
 async def read_one(tx: Transaction, vault: Vault, capture_id: str, archives: Archives | None = None) -> Capture | None:
     """Read one capture, opened; None if it is not there any more."""
     return (await read(tx, vault, [capture_id], archives)).get(capture_id)
+
+
+async def find(tx: Transaction, vault: Vault, capture_id: str, archives: Archives) -> tuple[Capture | None, bool]:
+    """Read one capture, opened, and tell whether it came from an archive; None if it no longer exists."""
+    if (capture := await read_one(tx, vault, capture_id)) is not None:
+        return capture, False
+    capture = await read_one(tx, vault, capture_id, archives)
+    return capture, capture is not None
 
 
 async def observed_at(tx: Transaction, capture_id: str) -> datetime | None:
@@ -287,18 +301,8 @@ async def around(tx: Transaction, vault: Vault, capture: Capture, count: int) ->
         return []
     where = {"session_id": capture.session_id, "user_id": capture.user_id, "seq": capture.seq}
     rows = await tx.rows("capture.around", **where, capture_id=capture.capture_id, count=count, within=SESSION_WITHIN)
-    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]}, skip_broken=True)
-    found: list[Capture] = []
-    for row in rows:
-        key = keys.get(row["holder"])
-        try:
-            content = (
-                key.open("captures.content", row["capture_id"], row["content"]) if key and row["content"] else None
-            )
-        except SealBroken:
-            content = None
-        found.append(capture_of(row, content))
-    return found
+    contents = await open_contents(tx, vault, "captures", "capture_id", rows, skip_broken=True)
+    return [capture_of(row, content) for row, content in zip(rows, contents, strict=True)]
 
 
 def _check_same_content(prepared: Prepared, index: int, digest: bytes, earlier: bytes) -> None:

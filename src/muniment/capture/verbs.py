@@ -9,6 +9,7 @@ from pydantic import Field, Strict
 
 from muniment.capture import reruns
 from muniment.capture import store as captures
+from muniment.capture.read_log import record_reads
 from muniment.capture.rules import (
     CaptureFields,
     CaptureMany,
@@ -37,6 +38,7 @@ from muniment.model.capture import (
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import CaptureKind, Ceid, Instant, Name, Source
 from muniment.model.inputs import Listing, VerbInput, check_whole_number
+from muniment.standby_reads import reading
 from muniment.verbs.declaration import verb
 
 BATCH_LIMIT = 10_000
@@ -166,14 +168,14 @@ class CaptureId(VerbInput):
 
 @verb("captures.get", right="read_captures", http="GET /captures/{capture_id}", cli="captures get")
 async def get_capture(context: FabricContext, reader: Principal, request: CaptureId) -> CaptureHistory:
-    """Show one capture with its content and its proposals and refusals. The access is recorded.
+    """Show one capture with its content and its proposals and refusals. The reading of the content is recorded.
 
     Raises `NotFound`, for a reviewer also where no proposal and no refusal came from it; `ArchiveBroken`.
     """
-    # INVARIANT: nothing is handed out before the event is committed.
-    async with context.transaction(reader.tenant_id, "writer") as tx:
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
         found = await reruns.history(tx, context.vault, context.archives, request.capture_id, every=_sees_all(reader))
-        tx.emit("memory.capture_read", reader.id, capture_id=request.capture_id, archived=found.archive is not None)
+    if found.capture is not None and found.capture.content is not None:
+        await record_reads(context, reader, {request.capture_id: found.archive is not None})
     return found
 
 
@@ -202,6 +204,7 @@ class RefusalFilters(VerbInput):
     gate: GateName | None = None
     reason: Name | None = Field(None, description="the code of the reason, such as `consent_missing`")
     since: Instant | None = Field(None, description="refused at that moment or later")
+    until: Instant | None = Field(None, description="refused before that moment")
     capture_id: Name | None = None
     latest: Annotated[bool, Strict()] = Field(
         False, description="only refusals whose capture was not consolidated again since"
@@ -219,25 +222,27 @@ class ListRefusals(Listing, RefusalFilters):
     keywords=RefusalFilters,
     page_key="refusal_id",
     cli="refusals",
+    standby=True,
 )
 async def list_refusals(context: FabricContext, reader: Principal, request: ListRefusals) -> list[RefusalEntry]:
     """List what the gates refused, the latest first.
 
     Each refusal names its gate and its reason; the refused text is not kept.
 
-    They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those whose
-    capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
+    They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on and before `until`; with
+    `latest` to those whose capture was not consolidated again since.
+    `after` is the `refusal_id` of the last of the previous page.
     """
     filters = {name: getattr(request, name) for name in RefusalFilters.model_fields}
     filters["only_latest"] = filters.pop("latest")
-    async with context.transaction(reader.tenant_id, "auditor") as tx:
+    async with reading(context, reader.tenant_id) as tx:
         return await reruns.refusals(tx, filters, count=request.limit, after=request.after)
 
 
-@verb("refusals.counts", right="read_queue", http="GET /refusals/counts")
+@verb("refusals.counts", right="read_queue", http="GET /refusals/counts", standby=True)
 async def count_refusals(context: FabricContext, reader: Principal) -> Sequence[RefusalCount]:
     """Count what the gates refused in the last 30 days, by gate and reason, the most frequent first."""
-    async with context.transaction(reader.tenant_id, "auditor") as tx:
+    async with reading(context, reader.tenant_id) as tx:
         rows = await tx.rows("history.refusal_counts", since=tx.now - timedelta(days=30))
         return [RefusalCount.model_validate(dict(row)) for row in rows]
 

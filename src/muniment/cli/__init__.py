@@ -98,8 +98,8 @@ def _misused(error: typer.TyperException, as_json: bool) -> int:
     if not as_json and type(error).__name__ == "NoArgsIsHelpError":
         # A group without a command: its help was shown.
         return error.exit_code
-    # A word in the wrong place may be a key.
-    message = _KEY.sub("mun_...", error.format_message())
+    # A word in the wrong place may be a key. Typer repeats the kind of the error before a choice that it does not know.
+    message = _KEY.sub("mun_...", error.format_message()).replace(": Value error, ", ": ")
     write_error({"code": "usage", "message": message}, as_json=as_json)
     if not as_json and context is not None:
         sys.stderr.write(f"try: {context.command_path} --help\n")

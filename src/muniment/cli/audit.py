@@ -61,6 +61,8 @@ def verify(
     call.show(found, _draw)
     if found.clock_bound_s is None:
         call.note("this database sets no bound on clocks: events can be dated in its future")
+    for one in found.below_promise:
+        call.note(f"below what is promised: {one}")
     if export_head is not None and (not found.ok or found.head is None):
         call.note("no head was written" + (": nothing is sealed yet" if found.ok else ""))
     if not found.ok:

@@ -1,6 +1,8 @@
 """Backups of an embedded home, and restoring: a home from its backup, or one tenant from its sealed backup."""
 
+import os
 import tempfile
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +11,7 @@ import typer
 from muniment.cli.call import Call
 from muniment.cli.command import command
 from muniment.cli.options import PLACE, TENANT, argument, flag
-from muniment.cli.output import Screen, counted
+from muniment.cli.output import Screen, counted, format_time
 from muniment.errors import BackupBroken, InvalidInput
 
 if TYPE_CHECKING:
@@ -56,7 +58,8 @@ def backup(
 
 
 def _draw(screen: Screen, shown: dict[str, Any], done: str) -> None:
-    screen.line(f"{counted(len(shown['tenants']), 'tenant')} {done}, {shown['size']:,} bytes, of {shown['created_at']}")
+    made = format_time(datetime.fromisoformat(shown["created_at"]))
+    screen.line(f"{counted(len(shown['tenants']), 'tenant')} {done}, {shown['size']:,} bytes, of {made}")
     if shown["checked"]:
         screen.line("every tenant verifies")
 
@@ -80,11 +83,13 @@ def restore(
 
     Nothing is kept unless everything verifies: the digests or the signature, the chain, and every row.
     """
-    if call.options["tenant"] is None:
-        if secret_key is not None or signed_by is not None:
-            raise InvalidInput("give --tenant to restore a tenant", field="tenant")
+    named = call.options["tenant"]
+    if secret_key is None and signed_by is None and named in (None, os.environ.get("MUNIMENT_TENANT")):
+        # The variable says where other commands act: it does not make a home's backup that of a tenant.
         _restore_new_home(call, file, master_key)
         return
+    if named is None:
+        raise InvalidInput("give --tenant to restore a tenant", field="tenant")
     if master_key is not None:
         raise InvalidInput("belongs to a home: a tenant takes --secret-key", field="master_key")
     if secret_key is None or signed_by is None:
@@ -92,7 +97,8 @@ def restore(
     import anyio
 
     done = anyio.run(_restore_tenant, call, file, secret_key, signed_by, by or call.local_admin().id)
-    lines = [f"{done.memories} memories of {done.tenant_id} restored", "everything verifies"]
+    memories = counted(done.memories, "memory", "memories")
+    lines = [f"{memories} of {done.tenant_id} restored", "everything verifies"]
     call.show_line({**vars(done), "memories": done.memories}, *lines)
     call.note("webhooks are parked: muniment webhook resume calls them from here")
 
@@ -165,11 +171,11 @@ async def _restore_tenant(call: Call, file: Path, secret_key: Path, signed_by: s
         try:
             with call.progress("restoring") as steps:
 
-                def told(table: str, rows: int) -> None:
+                def report(table: str, rows: int) -> None:
                     steps.update(f"{table}: {counted(rows, 'row')}")
 
                 return await tenant_backup.restore(
-                    opened.context, opened.address, call.tenant, by, stream, signed, secret, told
+                    opened.context, opened.address, call.tenant, by, stream, signed, secret, report
                 )
         finally:
             await opened.close()

@@ -127,6 +127,9 @@ class Call:
         from muniment.sync import Fabric
 
         settings = self.settings()
+        if os.environ.get("MUNIMENT_SERVER") and self.options["url"] is None and self.options["home"] is None:
+            where = settings.home if settings.url is None else "MUNIMENT_DATABASE_URL"
+            self.note(f"this command works on the database itself ({where}), not on the server in MUNIMENT_SERVER")
         self.note_new(settings)
         return Fabric.open(
             self.options["url"],

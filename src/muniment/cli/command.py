@@ -12,6 +12,7 @@ from muniment.cli.call import Call
 from muniment.cli.examples import EXAMPLES
 from muniment.cli.options import JSON, NO_SERVER, Options
 from muniment.errors import InvalidInput
+from muniment.model.reads import noting_reads, summary_of
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -67,8 +68,11 @@ def command(app: typer.Typer, name: str, *, options: Options = ()) -> Decorator:
             if refuses_server and values.pop(NO_SERVER.name) is not None:
                 instead = "this command works on the database itself: give --url or --home"
                 raise InvalidInput(instead if "url" in names else "this command uses no server", field="server")
-            with closing(Call({one.name: values.pop(one.name) for one in shared}, f"muniment {path}")) as call:
+            call = Call({one.name: values.pop(one.name) for one in shared}, f"muniment {path}")
+            with closing(call), noting_reads() as reads:
                 function(call, **values)
+            if (read := summary_of(reads)) is not None:
+                call.note(read.words)
 
         parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *shared, *refuses_server]
         cast("Any", run).__signature__ = inspect.Signature(parameters)

@@ -43,6 +43,7 @@ Write
     capture         write           Capture what happened. It is committed when the command returns.
     propose         write           Propose a typed fact: it is captured, checked by the gates and queued for review.
     correct         write           Correct a memory, or a key: say what is right instead.
+    statements      write           List the caller's statements and corrections with their outcomes, the latest first.
     consolidate     write           Turn waiting captures into proposals or refusals.
     import          imports         Bring memories in from another system, or from JSON lines: first a dry run.
 Review
@@ -76,7 +77,7 @@ Govern
     erase           erasure         Erase everything about a person, or one fact. This cannot be undone.
     erasures        erasure         List the receipts of erasures, the latest first.
     archives        archives        List the archives of old captures, the latest first, or verify them.
-    consent         consent         The consent ledger: list, grant, revoke, sweep.
+    consent         consent         The consent ledger: list, grant, import, revoke, sweep.
     profiles        profiles        List the built-in profiles: what each promotes at once, and what waits for whom.
     erasure-requests erasure        Requests of end users to be erased: list, release, refuse.
     me              me              What is held about an end user, and what they may do about it.

@@ -54,7 +54,7 @@ def grant(
 
 
 def _draw_sweep(screen: Screen, done: Sweep) -> None:
-    memories = f"{done.memories} {'memory' if done.memories == 1 else 'memories'}"
+    memories = counted(done.memories, "memory", "memories")
     screen.line(f"{counted(done.consents, 'ended consent')}: the content of {memories} is deleted")
 
 

@@ -12,32 +12,37 @@ import anyio.to_thread
 import typer
 
 from muniment.candidates import languages
+from muniment.cli import cluster
 from muniment.cli.call import Call
 from muniment.cli.command import command, group
 from muniment.cli.options import PLACE, flag
 from muniment.cli.output import Screen, joined
 from muniment.database import embedded
 from muniment.database.address import Address
+from muniment.database.cluster.catalogue import NodeUse
+from muniment.database.cluster.distribute import Cluster, bring_up_to_date, examine
+from muniment.database.cluster.tenants import ReachedTenants, reached_tenants
 from muniment.database.languages import Languages, MissingLanguage, missing_languages
 from muniment.database.master import find_master_keys
 from muniment.database.migrate import (
     SCHEMA_STEP,
-    RefusedName,
     SchemaStatus,
-    migrate,
     migrations,
-    refused_names,
     require_ready,
     status,
 )
-from muniment.erasure.purge import purge_problems
+from muniment.database.primaries import ServerState, server_states
+from muniment.database.refused_names import RefusedName, refused_names
+from muniment.database.server_liveness import answering
+from muniment.erasure.purge_nodes import Servers
 from muniment.errors import InvalidInput, StorageError, StorageUnavailable
-from muniment.opening import Opened, connect, embedded_address, prepared
+from muniment.opening import Opened, ReplicaState, connect, embedded_address, prepared, replica_state
 from muniment.promotion import reindex as maintenance
 from muniment.settings import Settings
 
 app = typer.Typer()
 db = group(app, "db")
+cluster.add_commands(db)
 # Parameters of a connection that are never shown.
 _SECRETS = frozenset({"password", "sslpassword", "oauth_client_secret"})
 _KEEPS_RUNNING = "the server keeps running; muniment db stop stops it"
@@ -91,9 +96,12 @@ def migrate_database(
     ] = False,
 ) -> None:
     """Migrate the schema to the version of this program; an external database needs the master key."""
-    applied = anyio.run(_migrate, call.settings(), reset_logins)
+    settings = call.settings()
+    applied = anyio.run(_migrate, settings, reset_logins)
     latest = migrations()[-1].version
     lines = [f"applied {name}" for name in applied] or [f"nothing to apply: the schema is at {latest}"]
+    if reset_logins and settings.url is not None:
+        lines.append("the logins have the passwords of this master key")
     call.show_line({"applied": applied, "latest": latest}, *lines)
 
 
@@ -110,6 +118,8 @@ def show_status(call: Call) -> None:
         call.note(f"the trained readers cannot be used: {state.language_problem}")
     for one in state.missing_languages:
         call.note(f"tenant {one.tenant_id}: its captures wait, {one.problem}")
+    for node in state.nodes_away:
+        call.note(f"the node {node} does not answer: its tenants are not served, and were not looked at here")
     if state.refusal is not None:
         raise state.refusal
 
@@ -199,10 +209,17 @@ class _State:
     refusal: Exception | None
     refused_names: tuple[RefusedName, ...] = ()
     purge_obstacles: list[str] | None = None
+    cluster: Cluster | None = None
     # The language version of this program, and why it cannot be used.
     language: str | None = None
     language_problem: str | None = None
     missing_languages: tuple[MissingLanguage, ...] = ()
+    # The nodes that do not answer: nothing is known about the tenants there.
+    nodes_away: tuple[str, ...] = ()
+    # The standby that auditors' reads may go to.
+    replica: ReplicaState | None = None
+    # What each server is, where the address names several.
+    servers: tuple[ServerState, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         found = self.schema
@@ -223,6 +240,10 @@ class _State:
             "missing_languages": [asdict(one) for one in self.missing_languages],
             "clock_bound_s": found.clock_bound.total_seconds() if found and found.clock_bound else None,
             "purge_waits": self.purge_obstacles,
+            "replica": asdict(self.replica) if self.replica is not None else None,
+            "servers": [asdict(one) for one in self.servers],
+            "cluster": asdict(self.cluster) if self.cluster is not None else None,
+            "nodes_away": self.nodes_away,
         }
 
     def draw(self, screen: Screen) -> None:
@@ -242,10 +263,28 @@ class _State:
                 ),
                 ("language", self.language),
                 ("ready", "no" if self.refusal else "yes"),
+                *(("host", f"{one.server} ({one.state})") for one in self.servers),
+                ("replica", self.replica.words if self.replica is not None else None),
+                *self._cluster_fields(),
                 ("purges", None if self.purge_obstacles is None else joined(self.purge_obstacles) or "possible"),
             ],
             indent=0,
         )
+
+    def _cluster_fields(self) -> list[tuple[str, str | None]]:
+        if self.cluster is None:
+            return []
+        below = joined(self.cluster.problems) or "nothing"
+        nodes = (_describe(node, away=node.name in self.nodes_away) for node in self.cluster.nodes)
+        return [*(("node", one) for one in nodes), ("below promise", below)]
+
+
+def _describe(node: NodeUse, *, away: bool) -> str:
+    role = "coordinator, " if node.coordinator else ""
+    # The size is that node's to say.
+    size = "does not answer" if away else f"{node.bytes / 1e6:,.0f} MB"
+    active = "" if node.active else ", not active"
+    return f"{node.name} ({role}{node.shards:,} shards, {size}{active})"
 
 
 def _format_url(parameters: dict[str, Any]) -> str:
@@ -289,7 +328,7 @@ async def _start(home: Path) -> Address:
 async def _migrate(settings: Settings, reset_logins: bool) -> tuple[str, ...]:
     if settings.url is not None:
         address = Address.parse(settings.url, find_master_keys(None).login_secret())
-        return await migrate(address, reset_logins=reset_logins)
+        return await bring_up_to_date(address, reset_logins=reset_logins)
     async with _lease(settings.home) as lease:
         try:
             pending = (await status(embedded_address(lease))).pending
@@ -322,16 +361,28 @@ async def _examine(
         refusal = error
     ready = schema is not None and refusal is None
     languages = Languages(settings.readers)
+    reached, names, missing = ReachedTenants(()), list[RefusedName](), list[MissingLanguage]()
+    if ready:
+        with answering():
+            reached = await reached_tenants(address)
+            names = await refused_names(address, reached.tenants)
+            missing = await missing_languages(address, languages, reached.tenants)
     return _State(
         place,
         embedded=embedded,
         running=schema is not None if running is None else running,
         schema=schema,
         refusal=refusal,
-        refused_names=tuple(await refused_names(address)) if ready else (),
+        refused_names=tuple(names),
+        cluster=await examine(address) if schema is not None and not embedded else None,
         language=languages.own,
         language_problem=languages.own_problem(),
-        missing_languages=tuple(await missing_languages(address, languages)) if ready else (),
+        missing_languages=tuple(missing),
+        nodes_away=reached.away,
         # The embedded server is configured for purges.
-        purge_obstacles=await purge_problems(address.for_owner()) if schema is not None and not embedded else None,
+        purge_obstacles=await (await Servers.of(address.for_owner())).problems()
+        if schema is not None and not embedded
+        else None,
+        servers=await server_states(address.servers()) if len(address.servers()) > 1 else (),
+        replica=await replica_state(settings.replica, address) if ready and settings.replica is not None else None,
     )

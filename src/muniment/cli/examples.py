@@ -132,6 +132,9 @@ mcp hook: muniment mcp hook UserPromptSubmit --program claude-code --home ~/.mun
 db url: psql "$(muniment db url)"
 db migrate: muniment db migrate --url postgresql://owner@db.example.com/muniment
 db status: muniment db status --json
+db distribute: muniment db distribute --url postgresql://muniment_owner@coordinator.example.com/muniment
+db isolate-tenant: muniment db isolate-tenant acme
+db move-tenant: muniment db move-tenant acme --to worker2.example.com:5432
 db rebuild-durable: muniment db rebuild-durable --tenant tenant_acme_prod
 db reindex: MUNIMENT_EMBEDDER=... muniment db reindex
 key new: export MUNIMENT_MASTER_KEY="$(muniment key new)"

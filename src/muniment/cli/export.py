@@ -109,16 +109,16 @@ async def _write_tenant(call: Call, receiver: Any, by: str, stream: BinaryIO) ->
         await seal(opened.context, call.tenant)
         with call.progress("exporting") as steps:
 
-            def told(table: str, rows: int) -> None:
+            def report(table: str, rows: int) -> None:
                 steps.update(f"{table}: {counted(rows, 'row')}")
 
-            return await write_backup(opened.context, opened.address, call.tenant, by, receiver, stream, told)
+            return await write_backup(opened.context, opened.address, call.tenant, by, receiver, stream, report)
     finally:
         await opened.close()
 
 
 def _draw_backup(screen: Screen, done: "TenantBackup") -> None:
-    screen.line(f"{done.memories} memories of {done.tenant_id}, {done.size:,} bytes")
+    screen.line(f"{counted(done.memories, 'memory', 'memories')} of {done.tenant_id}, {done.size:,} bytes")
     screen.line(f"signed by {done.signed_by}")
 
 

@@ -60,7 +60,9 @@ COMMANDS: Mapping[str, Plain] = {
     ),
     "captures get": Plain(
         verb="captures.get",
-        help=("Show one capture with its content and its proposals and refusals. The access is recorded."),
+        help=(
+            "Show one capture with its content and its proposals and refusals. The reading of the content is recorded."
+        ),
         roles=("auditor",),
         parameters=(parameter("capture_id", CaptureId),),
     ),
@@ -74,7 +76,7 @@ COMMANDS: Mapping[str, Plain] = {
         page_key="refusal_id",
         limit=50,
         many=True,
-        times=("since",),
+        times=("since", "until"),
         parameters=(
             parameter(
                 "gate",
@@ -104,6 +106,9 @@ COMMANDS: Mapping[str, Plain] = {
                 Annotated[str | None, flag("--since TIME", "Refused at that moment or later, in ISO 8601.")],
                 None,
             ),
+            parameter(
+                "until", Annotated[str | None, flag("--until TIME", "Refused before that moment, in ISO 8601.")], None
+            ),
             parameter("capture_id", Annotated[str | None, flag("--capture CAPTURE", "Only this capture.")], None),
             parameter(
                 "latest",
@@ -117,7 +122,8 @@ COMMANDS: Mapping[str, Plain] = {
         help=(
             "List the proposals that wait for a person, by due time; with --all also those that had their "
             "final verdict.\n\nOpen proposals that say the same in the same scope are one item (REV-11): the "
-            "first of them is listed, with the count of all; with --all each is listed."
+            "first of them is listed, with the count of all; with --all each is listed. With --group they "
+            "come group by group, by the names of the groups."
         ),
         roles=("reviewer",),
         page_key="proposal_id",
@@ -185,7 +191,21 @@ COMMANDS: Mapping[str, Plain] = {
             parameter(
                 "danger",
                 Annotated[
-                    Literal["low_trust", "sensitive", "high_risk", "contradiction", "third_party", "any"] | None,
+                    Literal[
+                        "any",
+                        "addresses_model",
+                        "guard",
+                        "low_trust",
+                        "high_risk",
+                        "contradiction",
+                        "opposites",
+                        "sensitive",
+                        "third_party",
+                        "names_targets",
+                        "unusual_source",
+                        "low_confidence",
+                    ]
+                    | None,
                     flag("--danger", "Only those with that danger, or with any."),
                 ],
                 None,
@@ -200,6 +220,14 @@ COMMANDS: Mapping[str, Plain] = {
                 Annotated[
                     Literal["due", "newest", "unusual"] | None,
                     flag("--order", "By default due; newest first, or the most unusual first."),
+                ],
+                None,
+            ),
+            parameter(
+                "group",
+                Annotated[
+                    Literal["subject", "source", "class"] | None,
+                    flag("--group", "List open ones group by group: by whom they are about, by source or by class."),
                 ],
                 None,
             ),
@@ -277,6 +305,19 @@ COMMANDS: Mapping[str, Plain] = {
             parameter("note", Note, None),
         ),
     ),
+    "statements": Plain(
+        verb="statements.list",
+        help=(
+            "List the caller's statements and corrections with their outcomes, the latest first.\n\nThey are "
+            "captures of kind statement in the caller's own name, those of muniment import lines included. "
+            "What was imported from another system and what was archived is left out. Texts are masked; the "
+            "reading is recorded."
+        ),
+        roles=("correction_writer",),
+        page_key="capture_id",
+        limit=50,
+        many=True,
+    ),
     "adoption": Plain(
         verb="adoption",
         help=(
@@ -295,7 +336,8 @@ COMMANDS: Mapping[str, Plain] = {
             "default the existing) is retracted as wrong. block: the incoming, still a proposal, never "
             "becomes a memory. supersede and coexist approve an incoming side that is still in the queue, "
             "under the same rules; retract leaves it there. It is a verdict on the incoming's proposal too, "
-            "with the note."
+            "with the --note. To keep a proposal that is low in trust or addresses the model, the note says "
+            "why it may be trusted."
         ),
         roles=("reviewer",),
         pairs=("existing", "incoming"),
@@ -341,6 +383,7 @@ COMMANDS: Mapping[str, Plain] = {
                 None,
             ),
             parameter("note", Note, None),
+            parameter("version", Version, None),
         ),
     ),
     "consent document": Plain(
@@ -368,12 +411,46 @@ COMMANDS: Mapping[str, Plain] = {
     ),
     "consent list": Plain(
         verb="consent.list",
-        help=("List the records of a subject, or of the tenant, oldest first, each with its present state."),
+        help=(
+            "List the records of a subject, or of the tenant, oldest first or latest first, each with its "
+            "present state."
+        ),
         roles=("privacy_officer",),
         page_key="consent_id",
         limit=200,
         many=True,
-        parameters=(parameter("subject", Annotated[str | None, flag("--subject CEID", "Only this subject.")], None),),
+        times=("ends_by", "since", "until"),
+        parameters=(
+            parameter("subject", Annotated[str | None, flag("--subject CEID", "Only this subject.")], None),
+            parameter("latest", Annotated[bool, flag("--latest", "The latest record first.")], False),
+            parameter(
+                "ends_by",
+                Annotated[
+                    str | None,
+                    flag(
+                        "--ends-by TIME",
+                        "Only consents that are in force, end by then, and have no renewal, in ISO 8601.",
+                    ),
+                ],
+                None,
+            ),
+            parameter(
+                "since",
+                Annotated[
+                    str | None,
+                    flag("--since TIME", "Only records that were written here at that moment or later, in ISO 8601."),
+                ],
+                None,
+            ),
+            parameter(
+                "until",
+                Annotated[
+                    str | None,
+                    flag("--until TIME", "Only records that were written here before that moment, in ISO 8601."),
+                ],
+                None,
+            ),
+        ),
     ),
     "me list": Plain(
         verb="me.list",
@@ -531,6 +608,19 @@ COMMANDS: Mapping[str, Plain] = {
         page_key="erasure_id",
         limit=50,
         many=True,
+        times=("since", "until"),
+        parameters=(
+            parameter(
+                "since",
+                Annotated[str | None, flag("--since TIME", "Only erasures at that moment or later, in ISO 8601.")],
+                None,
+            ),
+            parameter(
+                "until",
+                Annotated[str | None, flag("--until TIME", "Only erasures before that moment, in ISO 8601.")],
+                None,
+            ),
+        ),
     ),
     "erasure-requests list": Plain(
         verb="erasure_requests.list",
@@ -574,7 +664,8 @@ COMMANDS: Mapping[str, Plain] = {
         verb="trail",
         help=(
             "Show the provenance of a memory, and the recalls and prompts that used it.\n\nIts proposals with "
-            "every verdict, its candidates, its capture and its consent; the latest uses come first."
+            "every verdict, its candidates, its capture and its consent; the latest uses come first. The "
+            "reading of the capture is recorded."
         ),
         roles=("auditor",),
         parameters=(parameter("memory_id", MemoryId),),

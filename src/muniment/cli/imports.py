@@ -12,7 +12,7 @@ from muniment.cli.command import command, group
 from muniment.cli.import_run import Import, draw_state
 from muniment.cli.inputs import open_input, parse_pairs, read_json_lines
 from muniment.cli.lines import OPTIONS, import_lines
-from muniment.cli.options import ASKER, CIRCUMSTANCES, Label, Note, argument, flag
+from muniment.cli.options import ASKER, CIRCUMSTANCES, Label, Note, Options, argument, flag, option, parameter
 from muniment.cli.output import Screen, counted, joined
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
@@ -24,48 +24,67 @@ app = typer.Typer()
 imports = group(app, "import")
 
 _SOURCE = "A file of JSON"
-Run = Annotated[bool, flag("--run", "Import; without it only what would become of each item is shown.")]
-SkipInvalid = Annotated[
-    bool, flag("--skip-invalid", "Import what is valid; by default nothing is imported while an item has an error.")
-]
-NoConsolidate = Annotated[
-    bool, flag("--no-consolidate", "Only capture; muniment consolidate, or the worker, does the rest.")
-]
-ImportId = Annotated[str | None, flag("--import-id ID", "Go on with an import; by default a new one begins.")]
-User = Annotated[str | None, flag("--user ID", "The end user of items that name none.")]
-Users = Annotated[
-    Path | None, flag("--users FILE", "Users by other names here: lines of CSV, their name and the name here.")
-]
-TenantWide = Annotated[bool, flag("--tenant-wide", "Items without a user are for every run of the tenant.")]
-Intent = Annotated[str | None, flag("--intent NAME", "The intent of all items, such as support.*.")]
-Evidence = Annotated[
-    list[str] | None, flag("--evidence REF", "A reference to evidence for all items; can be repeated.")
-]
-Qualifier = Annotated[
-    list[str] | None, flag("--qualifier NAME=VALUE", "A qualifier of all items, such as region=de; can be repeated.")
-]
+# What every import takes.
+_IMPORT: Options = (
+    option(
+        bool,
+        "--run",
+        "Import; without it only what would become of each item is shown.",
+        default=False,
+        name="is_run",
+    ),
+    option(
+        bool,
+        "--skip-invalid",
+        "Import what is valid; by default nothing is imported while an item has an error.",
+        default=False,
+    ),
+    option(
+        bool,
+        "--no-consolidate",
+        "Only capture; muniment consolidate, or the worker, does the rest.",
+        default=False,
+    ),
+    option(str | None, "--import-id ID", "Go on with an import; by default a new one begins."),
+    parameter("classification", Label, None),
+)
+# What every import from another system takes: whose its items are, and what holds for all of them.
+_OTHER_SYSTEM: Options = (
+    *_IMPORT,
+    option(str | None, "--user ID", "The end user of items that name none."),
+    option(Path | None, "--users FILE", "Users by other names here: lines of CSV, their name and the name here."),
+    option(bool, "--tenant-wide", "Items without a user are for every run of the tenant.", default=False),
+    option(str | None, "--intent NAME", "The intent of all items, such as support.*."),
+    option(list[str] | None, "--evidence REF", "A reference to evidence for all items; can be repeated."),
+    option(
+        list[str] | None,
+        "--qualifier NAME=VALUE",
+        "A qualifier of all items, such as region=de; can be repeated.",
+    ),
+    *ASKER,
+)
 # An item has its own idempotency, run and origin.
 _NOT_OF_ITEMS = ("idempotency_key", "run", "origin")
 _JSONL = tuple(one for one in CIRCUMSTANCES if one.name not in _NOT_OF_ITEMS)
 
 
-def _scope(
-    user: str | None,
-    users: Path | None,
-    tenant_wide: bool,
-    classification: str | None,
-    intent: str | None,
-    evidence: list[str] | None,
-    qualifier: list[str] | None,
-) -> Scope:
-    given = {
-        "classification": classification,
-        "intent_id": intent,
-        "evidence_refs": evidence,
-        "qualifiers": parse_pairs(qualifier, "qualifiers") or None,
+def _scope(call: Call) -> Scope:
+    options = call.options
+    named = {
+        "classification": options["classification"],
+        "intent_id": options["intent"],
+        "evidence_refs": options["evidence"],
+        "qualifiers": parse_pairs(options["qualifier"], "qualifiers") or None,
     }
-    defaults = {name: value for name, value in given.items() if value}
-    return Scope(user, _read_users(users) if users is not None else {}, tenant_wide, defaults)
+    defaults = {name: value for name, value in named.items() if value}
+    users = _read_users(options["users"]) if options["users"] is not None else {}
+    return Scope(options["user"], users, options["tenant_wide"], defaults)
+
+
+def _import(call: Call, system: str) -> Import:
+    options = call.options
+    flags = (options["is_run"], options["skip_invalid"], options["no_consolidate"])
+    return Import(call, system, *flags, options["import_id"])
 
 
 def _read_users(path: Path) -> dict[str, str]:
@@ -83,7 +102,7 @@ def _read_users(path: Path) -> dict[str, str]:
     return found
 
 
-@command(imports, "mem0", options=ASKER)
+@command(imports, "mem0", options=_OTHER_SYSTEM)
 def import_mem0(
     call: Call,
     source: Annotated[
@@ -98,33 +117,20 @@ def import_mem0(
     history: Annotated[
         Path | None, flag("--history FILE", "Its SQLite history, for authors and earlier texts.")
     ] = None,
-    run: Run = False,
-    skip_invalid: SkipInvalid = False,
-    no_consolidate: NoConsolidate = False,
-    import_id: ImportId = None,
-    classification: Label = None,
-    user: User = None,
-    users: Users = None,
-    tenant_wide: TenantWide = False,
-    intent: Intent = None,
-    evidence: Evidence = None,
-    qualifier: Qualifier = None,
 ) -> None:
     """Import memories of mem0, from an export or from its store. Without --run nothing is written."""
     from muniment.transfer.sources import mem0, stores
 
-    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
-    told = stores.mem0_history(history) if history is not None else None
+    scope = _scope(call)
+    events = stores.mem0_history(history) if history is not None else None
     is_store = stores.is_postgres(source) or stores.is_http(source) or Path(source).is_dir()
     memories: Iterable[Any] = (
         stores.mem0_memories(source, collection) if is_store else mem0.of_document(stores.read_document(Path(source)))
     )
-    Import(call, "mem0", run, skip_invalid, no_consolidate, import_id).carry_out(
-        scope.applied(mem0.items(memories, told))
-    )
+    _import(call, "mem0").carry_out(scope.applied(mem0.items(memories, events)))
 
 
-@command(imports, "langgraph", options=ASKER)
+@command(imports, "langgraph", options=_OTHER_SYSTEM)
 def import_langgraph(
     call: Call,
     source: Annotated[str, argument("URL", "The address of the database with its table store: postgresql://...")],
@@ -138,40 +144,29 @@ def import_langgraph(
     text_field: Annotated[
         str | None, flag("--text-field NAME", "The field of a value that has the text; by default it is looked for.")
     ] = None,
-    run: Run = False,
-    skip_invalid: SkipInvalid = False,
-    no_consolidate: NoConsolidate = False,
-    import_id: ImportId = None,
-    classification: Label = None,
-    user: User = None,
-    users: Users = None,
-    tenant_wide: TenantWide = False,
-    intent: Intent = None,
-    evidence: Evidence = None,
-    qualifier: Qualifier = None,
 ) -> None:
     """Import the values of LangGraph's PostgresStore. Without --run nothing is written."""
     from muniment.transfer.sources import langgraph, stores
 
     if not stores.is_postgres(source):
         raise InvalidInput("expected the address of a database: postgresql://...", field="source")
-    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
+    scope = _scope(call)
     template = langgraph.Namespace.parse(namespace)
     found = langgraph.items(stores.langgraph_values(source), template, text_field)
-    work = Import(call, "langgraph", run, skip_invalid, no_consolidate, import_id)
+    work = _import(call, "langgraph")
     work.carry_out(scope.applied(work.without_left_out(found)))
 
 
-def _import_graph(file: Path, groups_are_users: bool, scope: Scope, work: Import) -> None:
+def _import_graph(call: Call, system: str, file: Path, *, groups_are_users: bool) -> None:
     from muniment.transfer.sources import graphs, stores
 
-    document = stores.read_document(file)
+    scope, document = _scope(call), stores.read_document(file)
     edges, episodes = graphs.of_document(document)
     found = graphs.items(edges, episodes, groups_are_users=groups_are_users, user=graphs.user_of(document))
-    work.carry_out(scope.applied(found))
+    _import(call, system).carry_out(scope.applied(found))
 
 
-@command(imports, "graphiti", options=ASKER)
+@command(imports, "graphiti", options=_OTHER_SYSTEM)
 def import_graphiti(
     call: Call,
     file: Annotated[
@@ -180,83 +175,40 @@ def import_graphiti(
     groups: Annotated[
         bool, flag("--groups-are-users/--groups-are-no-users", "Whether a group of the graph is a user.")
     ] = True,
-    run: Run = False,
-    skip_invalid: SkipInvalid = False,
-    no_consolidate: NoConsolidate = False,
-    import_id: ImportId = None,
-    classification: Label = None,
-    user: User = None,
-    users: Users = None,
-    tenant_wide: TenantWide = False,
-    intent: Intent = None,
-    evidence: Evidence = None,
-    qualifier: Qualifier = None,
 ) -> None:
     """Import facts of Graphiti, with the times at which they held. Without --run nothing is written."""
-    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
-    work = Import(call, "graphiti", run, skip_invalid, no_consolidate, import_id)
-    _import_graph(file, groups, scope, work)
+    _import_graph(call, "graphiti", file, groups_are_users=groups)
 
 
-@command(imports, "zep", options=ASKER)
+@command(imports, "zep", options=_OTHER_SYSTEM)
 def import_zep(
     call: Call,
     file: Annotated[Path, argument("FILE", f"{_SOURCE}: facts or edges as its API answers them.")],
-    run: Run = False,
-    skip_invalid: SkipInvalid = False,
-    no_consolidate: NoConsolidate = False,
-    import_id: ImportId = None,
-    classification: Label = None,
-    user: User = None,
-    users: Users = None,
-    tenant_wide: TenantWide = False,
-    intent: Intent = None,
-    evidence: Evidence = None,
-    qualifier: Qualifier = None,
 ) -> None:
     """Import facts of Zep, as its API answers them. Without --run nothing is written."""
-    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
-    work = Import(call, "zep", run, skip_invalid, no_consolidate, import_id)
-    _import_graph(file, False, scope, work)
+    _import_graph(call, "zep", file, groups_are_users=False)
 
 
-@command(imports, "letta", options=ASKER)
+@command(imports, "letta", options=_OTHER_SYSTEM)
 def import_letta(
     call: Call,
     file: Annotated[Path, argument("FILE", "An agent file (.af), or blocks and passages as its API answers them.")],
-    run: Run = False,
-    skip_invalid: SkipInvalid = False,
-    no_consolidate: NoConsolidate = False,
-    import_id: ImportId = None,
-    classification: Label = None,
-    user: User = None,
-    users: Users = None,
-    tenant_wide: TenantWide = False,
-    intent: Intent = None,
-    evidence: Evidence = None,
-    qualifier: Qualifier = None,
 ) -> None:
     """Import blocks and passages of a Letta agent. Without --run nothing is written."""
     from muniment.transfer.sources import letta, stores
 
-    scope = _scope(user, users, tenant_wide, classification, intent, evidence, qualifier)
-    found = list(letta.items(stores.read_document(file)))
-    Import(call, "letta", run, skip_invalid, no_consolidate, import_id).carry_out(scope.applied(found))
+    scope = _scope(call)
+    _import(call, "letta").carry_out(scope.applied(list(letta.items(stores.read_document(file)))))
 
 
-@command(imports, "jsonl", options=(*_JSONL, *ASKER))
+@command(imports, "jsonl", options=(*_IMPORT, *_JSONL, *ASKER))
 def import_jsonl(
     call: Call,
     file: Annotated[Path, argument("FILE", "A file of JSON lines; - is stdin.")],
     system: Annotated[str, flag("--system NAME", "The system that the file comes from.")] = "jsonl",
-    run: Run = False,
-    skip_invalid: SkipInvalid = False,
-    no_consolidate: NoConsolidate = False,
-    import_id: ImportId = None,
     capture_kind: Annotated[
         CaptureKind | None, flag("--capture-kind -k KIND", "The kind of lines that have none.")
     ] = None,
-    classification: Label = None,
 ) -> None:
     """Import a file of JSON lines, each an item. Without --run nothing is written.
 
@@ -264,14 +216,14 @@ def import_jsonl(
     """
     from muniment.transfer.sources import jsonl
 
-    defaults = call.capture_fields(classification=classification, kind=capture_kind)
+    defaults = call.capture_fields(classification=call.options["classification"], kind=capture_kind)
     with open_input(file, "file") as stream:
         lines = [(number, line) for number, _, line in read_json_lines(stream)]
     found = (
         one if isinstance(one.item, InvalidInput) else Found(one.place, {**defaults, **one.item})
         for one in jsonl.items(lines)
     )
-    Import(call, system, run, skip_invalid, no_consolidate, import_id).carry_out(found)
+    _import(call, system).carry_out(found)
 
 
 command(imports, "lines", options=OPTIONS)(import_lines)

@@ -44,7 +44,7 @@ _DECIDED = {
     "undo": "undone",
     "lift": "allowed again",
 }
-_WITHHELD = "(about somebody else, and sealed under their key)"
+_WITHHELD = "(sealed under another key: about somebody else, or kept under another of your ids)"
 
 
 def _draw_memory(screen: Screen, one: MyMemory) -> None:

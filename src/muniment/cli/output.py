@@ -296,9 +296,9 @@ def joined(values: Iterable[str]) -> str:
     return ", ".join(values)
 
 
-def counted(number: int, noun: str) -> str:
-    """Format a number with its noun, in the plural unless it is one."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Format a number with its noun, in the plural unless it is one; `plural` for one that does not end in `s`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def write_json(value: object) -> None:

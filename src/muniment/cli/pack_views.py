@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from muniment.cli.output import Screen, by_and_at, format_time, joined
+from muniment.cli.output import Screen, by_and_at, counted, format_time, joined
 from muniment.model.backtest import FATES, Backtest
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def draw_backtest(screen: Screen, found: Backtest) -> None:
     if not found.differences:
         screen.line("no decision differs")
     for one in found.differences:
-        screen.line((one.rule, "bold"), f"  {one.count} times: {one.before} -> {one.after}")
+        screen.line((one.rule, "bold"), f"  {counted(one.count, 'time')}: {one.before} -> {one.after}")
         for example in one.examples:
             records = f" ({', '.join(example.records)})" if example.records else ""
             screen.line(f"{example.id}{records}{f'  {example.text}' if example.text else ''}", indent=4)
@@ -86,7 +86,7 @@ def draw_backfill(screen: Screen, found: Backfill) -> None:
             ("pack", found.pack),
             ("ontology", f"{', '.join(found.from_versions) or 'none'} -> {found.ontology_version}"),
             ("ordered", by_and_at(found.ordered_by, found.ordered_at) if found.backfill_id else None),
-            ("planned", _counts(found.planned)),
+            ("planned", _counts(found.planned) or "nothing to change"),
             ("done", _counts(found.done)),
         ]
     )

@@ -58,8 +58,9 @@ def approve(
 ) -> None:
     """Approve proposals and promote them.
 
-    What is durable or sensitive needs another person than its author. Of several proposals only ordinary ones are
-    approved: not sensitive, not about a third party, not high risk, not low in trust, without a contradiction, not
+    What is durable or sensitive needs another person than its author; what is low in trust or addresses the model, a
+    --note that says why it may be trusted. Of several proposals only ordinary ones are approved: not sensitive, not
+    about a third party, not high risk, not low in trust, nothing that addresses the model, without a contradiction, not
     assigned to somebody else. The others are left, with the reasons. A proposal that cannot be approved does not stop
     the others. Ends with 1 if one could not be approved, with 3 if one was not promoted because it repeats or
     contradicts a memory.

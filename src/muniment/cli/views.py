@@ -48,7 +48,7 @@ def draw_queued(screen: Screen, one: Proposal) -> None:
     """Draw a proposal of the queue, in a few lines."""
     is_open = one.status in ("pending", "held")
     state, style = (format_due(one.due_at), "") if is_open else (one.status, _STYLES.get(one.status, ""))
-    details = f"  {one.write_class}  {one.tier_target}  {one.priority:.2f}  "
+    details = f"  {one.write_class}  {one.tier_target}  priority {one.priority:.2f}  "
     screen.line((one.proposal_id, "bold cyan"), details, (state, style))
     screen.fields(
         [
@@ -89,7 +89,7 @@ def draw_proposal(screen: Screen, shown: Proposal, contradictions: Iterable[Cont
             ("third party", f"for user {candidate.scope.user_id} alone" if shown.third_party else None),
             ("masked", _counts(candidate.redactions)),
             ("excepted", _counts(candidate.exceptions)),
-            *(("passed", _gate(one.gate, one.reason, one.detail)) for one in candidate.gates),
+            *(("gate", _gate(one.gate, one.reason, one.detail)) for one in candidate.gates),
             *(("contradicts", f"{one}{by_memory.get(one, '')}") for one in shown.contradiction_check.contradicted),
             *fields_of(shown, "opposites"),
             ("same", f"{joined(shown.same)}: {shown.count} in all, decided together" if shown.count > 1 else None),

@@ -122,7 +122,7 @@ async def _work(call: Call, until_idle: bool, concurrency: int, processes: int, 
                 f"{due.tenant_id}  {due.job}: {joined(f'{number} {name}' for name, number in done.nonzero.items())}"
             )
 
-    opened = await connect(replace(call.settings(), processes=processes), None)
+    opened = await connect(replace(call.settings(), processes=processes), None, repairs=True)
     try:
         running = Worker(opened, concurrency=concurrency, on_done=report)
         if until_idle:

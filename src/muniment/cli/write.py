@@ -1,4 +1,4 @@
-"""Writing: capture, propose, correct, consolidate."""
+"""Writing: capture, propose, correct, list what was stated, consolidate."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
@@ -11,6 +11,7 @@ from muniment.cli.command import command
 from muniment.cli.inputs import read_object, read_payload, read_text
 from muniment.cli.options import ASKER, CIRCUMSTANCES, CORRECTION, FACT, SPEAKS_FOR, WHERE, Label, argument, flag
 from muniment.cli.output import write_error
+from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.fields import CaptureKind, WriteClass
@@ -105,6 +106,14 @@ def correct(
     with call.open() as fabric:
         outcome = fabric.correct(author, **cast("CorrectFields", fields))
     _show_submission(call, outcome)
+
+
+plain(
+    app,
+    "statements",
+    draw="capture_id stated_at status gate reason decided_by entity predicate value text",
+    empty="nothing was stated",
+)
 
 
 def _show_submission(call: Call, outcome: Submission | Refusal) -> None:

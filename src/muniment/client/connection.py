@@ -213,7 +213,8 @@ class ClientLifecycle(ClientGroup):
 
 def secret_of(client: ClientGroup, purpose: str) -> bytes:
     """Return a secret for one purpose, derived from a client's credential: another one has another."""
-    return client._connection.transport.secret(purpose)  # pyright: ignore[reportPrivateUsage]
+    # No method: a client has the verbs of a fabric, and no others.
+    return client._connection.transport.secret(purpose)  # pyright: ignore[reportPrivateUsage]  of this package
 
 
 def segment(value: Any, field: str) -> str:

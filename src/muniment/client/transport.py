@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from random import uniform
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
@@ -25,6 +24,8 @@ from muniment.errors import (
     RequestRepeated,
     ServerUnavailable,
 )
+from muniment.jitter import jittered
+from muniment.model.reads import READ_HEADER, note_read, parse_header
 from muniment.remote import CONNECT_WITHIN
 
 T = TypeVar("T")
@@ -130,11 +131,13 @@ class Transport:
                 wait = pause
             else:
                 if answer.is_success:
+                    if (read := parse_header(answer.headers.get(READ_HEADER, ""))) is not None:
+                        note_read(read)
                     return answer
                 if pause is None or not _worth_another(answer):
                     raise _error(answer)
                 wait = max(pause, min(_asked_for(answer), _LONGEST_PAUSE))
-            await anyio.sleep(wait * uniform(0.75, 1.25))  # noqa: S311  no secret
+            await anyio.sleep(jittered(wait, 0.25))
         raise AssertionError("the last try returns or raises")
 
 

@@ -1,4 +1,4 @@
-"""Verbs of reviewers together: comments, second looks, the day's progress, saved views, display names."""
+"""Verbs of reviewers: many decisions at once, comments, second looks, the day's progress, saved views, names."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,9 +11,9 @@ from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, Name, Note, OpenName
-from muniment.model.inputs import VerbInput
+from muniment.model.inputs import VerbInput, Whole
 from muniment.model.names import same_person
-from muniment.model.proposal import Proposal
+from muniment.model.proposal import Outcome, Proposal
 from muniment.model.review_views import QueueGroup
 from muniment.model.teamwork import (
     Agreement,
@@ -25,10 +25,13 @@ from muniment.model.teamwork import (
     SubjectName,
     ViewFilters,
 )
-from muniment.review import acting, team_store
+from muniment.model.zones import UTC_NAME, ZoneName, midnight_in
+from muniment.review import acting, decide_many, team_store
 from muniment.review import store as review
 from muniment.review.acting import ProposalAction, ProposalId
+from muniment.review.evidence import evidence_of, without_verdicts
 from muniment.review.filters import QueueFilters, filters_of
+from muniment.review.plan_many import MOST_PLANNED
 from muniment.review.team_store import MOST_VIEWS
 from muniment.verbs.declaration import verb
 
@@ -57,33 +60,83 @@ async def comment(context: FabricContext, reviewer: Principal, request: Comment)
     return await acting.decide(context, reviewer, request, "comment", ended=True, note=request.text, mentions=mentions)
 
 
+class Many(VerbInput):
+    """Many proposals, as they were seen."""
+
+    proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_PLANNED, fail_fast=True)]
+    versions: Annotated[dict[Name, Annotated[int, Whole(0, 2**31)]], Field(max_length=MOST_PLANNED)] | None = Field(
+        None, description="by proposal, the version that was read; one that has changed since is left as it is"
+    )
+
+
+class RejectMany(Many):
+    """Many rejections for one reason."""
+
+    reason: Name
+    note: Note | None = None
+
+
+@verb("queue.reject_many", right="review", http="POST /queue/reject", positional=("proposal_ids",), slow=True)
+async def reject_many(context: FabricContext, reviewer: Principal, request: RejectMany) -> Sequence[Outcome]:
+    """Reject many proposals for one reason, each as `queue.reject` would; outcomes keep the order.
+
+    Left out, with `error` `left_out` and the reasons, are samples, requests to forget or correct, and what is assigned
+    to somebody else. One that cannot be rejected, or is at another version, stops no other. `queue.plan_many` shows it
+    before.
+    """
+    wanted, versions = request.proposal_ids, request.versions or {}
+    return await decide_many.reject_many(context, reviewer, wanted, versions, reason=request.reason, note=request.note)
+
+
+class AssignMany(Many):
+    """Many assignments to one person."""
+
+    to: Name | None = Field(None, description="the reviewer; by default the caller")
+
+
+@verb("queue.assign_many", right="review", http="POST /queue/assign", positional=("proposal_ids",), slow=True)
+async def assign_many(context: FabricContext, reviewer: Principal, request: AssignMany) -> Sequence[Outcome]:
+    """Assign many proposals that nobody has to a reviewer; outcomes keep the order.
+
+    Left out, with `error` `left_out` and the reasons, is what somebody has already. One that cannot be assigned, or is
+    at another version, stops no other.
+    """
+    wanted, versions = request.proposal_ids, request.versions or {}
+    return await decide_many.assign_many(context, reviewer, wanted, versions, to=request.to or reviewer.id)
+
+
+class Day(VerbInput):
+    """Whose day it is."""
+
+    zone: ZoneName = Field(UTC_NAME, description="the time zone in which the day begins at midnight")
+
+
 @verb("queue.progress", right="read_queue", http="GET /queue/progress")
-async def progress(context: FabricContext, reader: Principal) -> DayProgress:
-    """Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days."""
+async def progress(context: FabricContext, reader: Principal, request: Day) -> DayProgress:
+    """Count what people decided since midnight of a zone, and how often second looks agreed in the last 30 days."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        midnight = tx.now.replace(hour=0, minute=0, second=0, microsecond=0)
-        return await team_store.progress(tx, reader.id, midnight)
+        return await team_store.progress(tx, reader.id, midnight_in(request.zone, tx.now))
 
 
 class Overview(QueueFilters):
-    """Which open proposals are counted and grouped."""
+    """Which open proposals are counted and grouped, and whose day it is."""
 
     group: QueueGroup | None = Field(None, description="by whom they are about, by source or by class")
+    zone: ZoneName = Field(UTC_NAME, description="the time zone in which the day begins at midnight")
 
 
 @verb("queue.overview", right="read_queue", effect="read", http="GET /queue/overview")
 async def overview(context: FabricContext, reader: Principal, request: Overview) -> QueueOverview:
     """Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved views."""
     filters = await filters_of(context, reader, request)
-    narrowed = any(value not in (None, False) for name, value in filters.items() if name != "order")
+    narrowed = any(getattr(request, name) not in (None, False) for name in QueueFilters.model_fields if name != "order")
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         counts = await review.counts(tx, reader.id)
-        midnight = tx.now.replace(hour=0, minute=0, second=0, microsecond=0)
         return QueueOverview(
             counts=counts,
             matching=await team_store.matching(tx, filters) if narrowed else counts.open,
             groups=tuple(await team_store.groups(tx, request.group, filters)) if request.group is not None else (),
-            progress=await team_store.progress(tx, reader.id, midnight),
+            progress=await team_store.progress(tx, reader.id, midnight_in(request.zone, tx.now)),
             views=tuple(await team_store.views(tx, reader.id)),
         )
 
@@ -92,15 +145,16 @@ async def overview(context: FabricContext, reader: Principal, request: Overview)
 async def second_look(context: FabricContext, reviewer: Principal) -> SecondLook:
     """Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.look_again`).
 
-    Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+    It comes with its evidence and its dangers, as whoever decided it saw them. Of what people decided in the last 14
+    days one in twenty is drawn, and nobody can predict which; each is looked at once. The reading is recorded.
     """
     async with context.transaction(reviewer.tenant_id, "auditor") as tx:
         found = await team_store.to_look_at(tx, reviewer.id, tx.now - LOOKED_AT_AGAIN, DRAWN)
-        if found is None:
-            return SecondLook()
-        proposal = (await review.load(tx, context.vault, found)).proposal
-        hidden = {"verdicts": (), "status": "pending", "memory_id": None, "duplicate_check": None}
-        return SecondLook(proposal=proposal.model_copy(update=hidden))
+    if found is None:
+        return SecondLook()
+    pack = await context.pack_for(reviewer)
+    evidence = without_verdicts(await evidence_of(context, reviewer, found), pack)
+    return SecondLook(proposal=evidence.proposal, evidence=evidence)
 
 
 class LookAgain(ProposalId):
@@ -189,11 +243,15 @@ async def name_subject(context: FabricContext, caller: Principal, request: NameS
     """Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
 
     It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds it.
+    That it was set, and by whom, is an event.
     """
     await context.open_tenant(caller.tenant_id)
     subject = (await context.pack_for(caller)).identity.resolve(request.subject)
     async with context.write_once(caller.tenant_id, "writer") as tx:
         await team_store.set_name(tx, context.vault, subject, request.name)
+        await tx.tick()
+        what = "subject_named" if request.name is not None else "subject_name_removed"
+        tx.emit("memory.note", caller.id, about=what, subject=subject)
     return SubjectName(subject=subject, name=request.name)
 
 

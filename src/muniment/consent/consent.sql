@@ -17,11 +17,24 @@ WHERE c.tenant_id = :tenant_id AND c.subject = ANY (:subjects)
 ORDER BY c.seq, c.consent_id
 
 -- name: list
--- The records of one subject, under all its names, or of all, after a record.
+-- The records of one subject, under all its names, or of all, after a record; only those that end by a time, or were captured in a
+-- range of time, if one is given.
 {ledger c}
-WHERE c.tenant_id = :tenant_id AND (:subjects::text[] IS NULL OR c.subject = ANY (:subjects))
+WHERE c.tenant_id = :tenant_id AND (:subjects::text[] IS NULL OR c.subject = ANY (:subjects)) AND {ends_by c}
+  AND (:since::timestamptz IS NULL OR c.captured_at >= :since)
+  AND (:until::timestamptz IS NULL OR c.captured_at < :until)
   AND (c.seq, c.consent_id) > (:seq::bigint, :after)
 ORDER BY c.seq, c.consent_id
+LIMIT :count
+
+-- name: latest
+-- The same, the latest first.
+{ledger c}
+WHERE c.tenant_id = :tenant_id AND (:subjects::text[] IS NULL OR c.subject = ANY (:subjects)) AND {ends_by c}
+  AND (:since::timestamptz IS NULL OR c.captured_at >= :since)
+  AND (:until::timestamptz IS NULL OR c.captured_at < :until)
+  AND (c.seq, c.consent_id) < (:seq::bigint, :after)
+ORDER BY c.seq DESC, c.consent_id DESC
 LIMIT :count
 
 -- name: place

@@ -7,7 +7,7 @@ from muniment.access import idempotency as requests
 from muniment.consent.verbs import sweep
 from muniment.job import JobResult
 from muniment.opening import Opened
-from muniment.review.store import sweep_presence
+from muniment.review.team_store import sweep_presence
 
 
 async def run(opened: Opened, tenant_id: str) -> JobResult:
@@ -15,6 +15,4 @@ async def run(opened: Opened, tenant_id: str) -> JobResult:
     swept = await sweep(opened.context, tenant_id)
     async with opened.context.transaction(tenant_id, "jobs") as tx:
         forgotten, gone = await requests.sweep(tx), await sweep_presence(tx)
-    return JobResult(
-        {"consents": swept.consents, "memories": swept.memories, "requests": forgotten, "attendances": gone}
-    )
+    return JobResult({"consents": swept.consents, "memories": swept.memories, "requests": forgotten, "presence": gone})

@@ -146,14 +146,28 @@ async def lock_subjects(tx: Transaction, vault: Vault, holders: Sequence[str]) -
 
 
 async def listed(
-    tx: Transaction, vault: Vault, subjects: Sequence[str] | None, limit: int, after: str | None = None
+    tx: Transaction,
+    vault: Vault,
+    subjects: Sequence[str] | None,
+    limit: int,
+    after: str | None = None,
+    *,
+    latest: bool = False,
+    ends_by: datetime | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> list[Consent]:
-    """List the records of a subject under all its names, or of the tenant, oldest first, each with its state now.
+    """List the records of a subject under all its names, or of all, oldest or latest first, each with its state now.
 
-    Raises `NotFound` for an `after` that is no consent of the tenant.
+    With `ends_by` only consents in force that end by then and were not renewed; with `since` and `until` only records
+    that were captured from then on and before then. Raises `NotFound` for an `after` that
+    is no consent of the tenant.
     """
-    place = await cursors.page_start(tx, "consent.place", after)
-    return await _opened(tx, vault, await tx.rows("consent.list", subjects=subjects, count=limit, **place))
+    place = await cursors.page_start(tx, "consent.place", after, latest_first=latest)
+    statement = "consent.latest" if latest else "consent.list"
+    narrowed = {"subjects": subjects, "ends_by": ends_by, "since": since, "until": until}
+    rows = await tx.rows(statement, count=limit, **narrowed, **place)
+    return await _opened(tx, vault, rows)
 
 
 async def reach(

@@ -21,7 +21,7 @@ from muniment.model.consent import (
     Sweep,
 )
 from muniment.model.context import Principal
-from muniment.model.fields import Ceid, EvidenceRefs, Name, build
+from muniment.model.fields import Ceid, EvidenceRefs, Instant, Name, build
 from muniment.model.inputs import Listing, PageSize, Passed, VerbInput, check_whole_number
 from muniment.pack import Pack
 from muniment.verbs.declaration import verb
@@ -229,29 +229,45 @@ class ListConsents(Listing):
 
     subject: Ceid | None = None
     limit: PageSize = 200
+    latest: bool = Field(False, description="the latest record first")
+    ends_by: Instant | None = Field(
+        None, description="only consents that are in force, end by then, and have no renewal"
+    )
+    since: Instant | None = Field(None, description="only records that were written here at that moment or later")
+    until: Instant | None = Field(None, description="only records that were written here before that moment")
 
 
 @verb("consent.list", right="read_consent", http="GET /consents", page_key="consent_id", cli="consent list")
 async def list_consents(context: FabricContext, reader: Principal, request: ListConsents) -> list[Consent]:
-    """List the records of a subject, or of the tenant, oldest first, each with its present state.
+    """List the records of a subject, or of the tenant, oldest first or latest first, each with its present state.
 
     `after` is the id of the last of the previous page.
     """
     names = await context.spellings(reader, request.subject)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        return await consent.listed(tx, context.vault, names, request.limit, request.after)
+        return await consent.listed(
+            tx,
+            context.vault,
+            names,
+            request.limit,
+            request.after,
+            latest=request.latest,
+            ends_by=request.ends_by,
+            since=request.since,
+            until=request.until,
+        )
 
 
 @verb("consent.terms", right="read_consent", http="GET /consents/terms")
 async def terms(context: FabricContext, reader: Principal) -> ConsentTerms:
-    """Show what a consent can say: the purposes and labels of the pack in force, and the bases recorded so far."""
+    """Show what a consent can say: the purposes, labels and bases of the pack in force, and other bases in use."""
     pack = await context.pack_for(reader)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        bases = await consent.bases(tx)
+        recorded = await consent.bases(tx)
     purposes = policy.purposes_of(pack)
     return ConsentTerms(
         purposes=tuple(sorted(purposes - {"*"})),
         any_purpose="*" in purposes,
         labels=tuple(sorted(pack.sensitive_labels)),
-        bases=tuple(bases),
+        bases=tuple(dict.fromkeys([*pack.memory_layer.consent.bases, *recorded])),
     )

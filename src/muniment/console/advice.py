@@ -1,6 +1,8 @@
 """What a figure says to do, in one sentence of plain words. Pure."""
 
-from muniment.console.rendering import label, number, percent
+from datetime import timedelta
+
+from muniment.console.formats import duration, label, number, percent
 from muniment.model.metrics import CalibrationCurve, Metrics
 
 # Claims and approvals that differ by more than this are worth a look.
@@ -31,6 +33,62 @@ def _facts(count: int) -> str:
 
 def _them(count: int) -> str:
     return "it" if count == 1 else "them"
+
+
+def throughput(found: Metrics) -> str:
+    """How long what waits takes at the speed of the period."""
+    decided, waiting = found.queue.decided, found.queue.waiting.count
+    days = (found.until - found.since) / timedelta(days=1)
+    if not decided or days <= 0:
+        return ""
+    said = f"People decide {round(decided / days, 1):g} facts a day"
+    if not waiting:
+        return f"{said}, and nothing waits: nothing to do."
+    return (
+        f"{said}: what waits now, {number(waiting)}, is {duration(timedelta(days=waiting * days / decided))} of work."
+    )
+
+
+def queue_age(found: Metrics) -> str:
+    """Which class waits longest."""
+    waiting = [one for one in found.queue.by_class if one.waiting.count and one.waiting.longest is not None]
+    if not waiting:
+        return ""
+    oldest = max(waiting, key=lambda one: one.waiting.longest or 0.0)
+    longest = duration(oldest.waiting.longest)
+    name = label(oldest.write_class).capitalize()
+    if not oldest.past_due:
+        return f"{name} waits longest, {longest}, and none of it is overdue: nothing to do."
+    return f"{name} waits longest, {longest}, and {number(oldest.past_due)} of it is overdue: begin there."
+
+
+def contradictions(found: Metrics) -> str:
+    """Whether contradictions wait to be settled."""
+    waiting, resolved = found.contradictions.open, found.contradictions.resolved
+    if waiting.count:
+        are = "one is" if waiting.count == 1 else f"{number(waiting.count)} are"
+        return f"{are.capitalize()} open, the oldest for {duration(waiting.longest)}: settle that first."
+    return "None is open: nothing to do." if resolved.count else ""
+
+
+def hits(found: Metrics) -> str:
+    """Whether what is recalled is of use, as far as agents say so."""
+    looked_at, cited = sum(one.looked_at for one in found.hits), sum(one.cited for one in found.hits)
+    if not looked_at:
+        return ""
+    if not cited:
+        return "No capture cites what was recalled: until agents do, nobody sees whether recall is of use."
+    return f"Agents cite something of {percent(cited / looked_at)} of their recalls."
+
+
+def promotions(found: Metrics) -> str:
+    """How much became memory without a person."""
+    every = sum(one.count for one in found.flow.promotions)
+    if not every:
+        return ""
+    auto = sum(one.count for one in found.flow.promotions if one.auto)
+    facts = "fact" if every == 1 else "facts"
+    return f"{number(every)} {facts} became memory, {number(auto) if auto else 'none'} of them without a person."
 
 
 def accuracy(found: Metrics, floor: float | None) -> str:

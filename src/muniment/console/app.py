@@ -20,6 +20,7 @@ from muniment.console.rendering import HEADERS, menu, page
 from muniment.console.sessions import Sessions
 from muniment.console.sign_in import CredentialVerifier, safe
 from muniment.console.sign_in import router as sign_in_router
+from muniment.console.storage_counts import StorageCounts
 from muniment.console.visitors import CurrentVisitor, SignedOut, current_visitor
 from muniment.errors import MunimentError
 
@@ -45,6 +46,7 @@ def add_console(
 ) -> None:
     """Add the console to an app; `secret` encrypts its cookies, `on_error` makes the error responses of the API."""
     app.state.sessions = Sessions(secret)
+    app.state.storage_counts = StorageCounts()
     app.state.keeper = keeper
     app.state.sign_in = sign_in
     for one in (router, sign_in_router, oidc.router):

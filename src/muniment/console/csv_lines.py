@@ -3,8 +3,8 @@
 import csv
 import io
 
-# What a spreadsheet takes for a formula at the beginning of a cell.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# What a spreadsheet takes for a formula at the beginning of a cell; the wide signs where text is Chinese or Japanese.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def csv_line(*cells: str) -> str:

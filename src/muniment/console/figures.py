@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
 from muniment.console import advice, charts
 from muniment.console.charts import Bars, Interval, Point
-from muniment.console.rendering import duration, label, number, percent
+from muniment.console.rendering import duration, label, number, percent, time
 from muniment.model.metrics import CalibrationCurve, Metrics, Spread
+from muniment.model.zones import UTC_NAME
 
 # The busiest people have a colour each, all others share one.
 NAMED = charts.SERIES - 1
@@ -28,7 +30,7 @@ class Figure:
     legend: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
-    note: str = ""
+    note: Markup | str = ""
     advice: str = ""
 
 
@@ -36,13 +38,31 @@ class Figure:
 Row = tuple[str, Sequence[float | None], Sequence[str]]
 
 
-def figures(found: Metrics, floor: float | None) -> list[Figure]:
-    """The charts of a period, in the order of the page; auto-promotion stops below `floor`."""
-    first = (overdue, throughput, queue_age, contradictions, adoption)
-    others = (personal_data, budgets, stored, hits, tokens, promotions, refusals)
-    shown = [*(make(found) for make in first), accuracy(found, floor), *(make(found) for make in others)]
+def figures(
+    found: Metrics, floor: float | None, counted_at: datetime | None = None, zone: str = UTC_NAME
+) -> list[Figure]:
+    """The charts of a period, in the order of the page; auto-promotion stops below `floor`.
+
+    What is stored was counted at `counted_at`, by default with all else. Days are those of `zone`.
+    """
+    counted_at = counted_at or found.at
+    first = (queue_age, contradictions, adoption)
+    others = (hits, tokens, promotions, refusals)
+    shown = [
+        overdue(found),
+        throughput(found, zone),
+        *(make(found) for make in first),
+        accuracy(found, floor),
+        personal_data(found),
+    ]
+    shown += [budgets(found, counted_at), stored(found, counted_at), *(make(found) for make in others)]
     said = {
         "overdue": advice.overdue(found),
+        "throughput": advice.throughput(found),
+        "queue-age": advice.queue_age(found),
+        "contradictions": advice.contradictions(found),
+        "hits": advice.hits(found),
+        "promotions": advice.promotions(found),
         "accuracy": advice.accuracy(found, floor),
         "refusals": advice.refusals(found),
         "tokens": advice.tokens(found),
@@ -57,9 +77,9 @@ def overdue(found: Metrics) -> Figure:
     return _counts("overdue", "Overdue by owner", counts, "Nothing is overdue.", "Assigned to")
 
 
-def throughput(found: Metrics) -> Figure:
-    """Proposals that people decided, day by day (MET-7)."""
-    first, last = found.since.astimezone(UTC).date(), found.until.astimezone(UTC).date()
+def throughput(found: Metrics, zone: str = UTC_NAME) -> Figure:
+    """Proposals that people decided, by days of a zone (MET-7)."""
+    first, last = (at.astimezone(ZoneInfo(zone)).date() for at in (found.since, found.until))
     days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
     decided: dict[str, dict[object, int]] = {}
     for one in found.queue.by_operator:
@@ -77,7 +97,7 @@ def throughput(found: Metrics) -> Figure:
         charts.columns([f"{day:%d %b}" for day in days], series, about=about) if series else None,
         "No proposal was decided in this period.",
         tuple(charts.shorten(one.name, 30) for one in series),
-        ("Day (UTC)", "Reviewer", "Decisions"),
+        (f"Day ({zone})", "Reviewer", "Decisions"),
         tuple((f"{one.day}", one.operator, number(one.decided)) for one in found.queue.by_operator),
     )
 
@@ -156,25 +176,32 @@ def personal_data(found: Metrics) -> Figure:
     return _counts("personal-data", "Personal data violations", counts, "None: the target is met.", "Kind", note)
 
 
-def budgets(found: Metrics) -> Figure:
+def budgets(found: Metrics, counted_at: datetime) -> Figure:
     """How full the pack's budgets are (MET-10)."""
     rows: list[Row] = []
     for one in found.budgets:
         most = number(one.most_records) or "no limit", number(one.most_bytes) or "no limit"
         rows.append((_tier_and_class(one), (one.share,), (number(one.records), most[0], number(one.bytes), most[1])))
     heads = ("Budget", "Records", "Limit", "Bytes", "Limit")
-    note = "Above the dashed line, new memories wait in the queue." if rows else ""
+    above = Markup("Above the dashed line, new memories wait in the queue. ")
+    note = above + counted_text(counted_at) if rows else ""
     full = max([1.0, *(one.share for one in found.budgets)])
     empty = "The pack sets no budgets."
     return _bars("budgets", "Budgets", rows, percent, empty, heads, note=note, most=full, mark=1.0)
 
 
-def stored(found: Metrics) -> Figure:
+def stored(found: Metrics, counted_at: datetime) -> Figure:
     """Live memories by tier and class (MET-10)."""
     ordered = sorted(found.storage, key=lambda one: -one.records)
     rows = [(_tier_and_class(one), (one.records,), (number(one.records), number(one.bytes))) for one in ordered]
     heads = ("Tier and class", "Records", "Bytes")
-    return _bars("storage", "Live memories", rows, number, "There are no memories yet.", heads)
+    note = counted_text(counted_at)
+    return _bars("storage", "Live memories", rows, number, "There are no memories yet.", heads, note=note)
+
+
+def counted_text(at: datetime) -> Markup:
+    """When it was counted what is stored: it may be a minute old."""
+    return Markup("Counted {}.").format(time(at))
 
 
 def hits(found: Metrics) -> Figure:
@@ -228,7 +255,9 @@ def calibration(curve: CalibrationCurve) -> Figure:
             (percent(one.raw), number(one.verdicts), number(one.approved), percent(one.estimate))
             for one in curve.points
         ),
-        note=f"{number(curve.approved)} of {number(curve.verdicts)} approved, as of {curve.at:%d %b %Y}.",
+        note=Markup("{} of {} approved, as of {}.").format(
+            number(curve.approved), number(curve.verdicts), time(curve.at)
+        ),
     )
 
 
@@ -240,7 +269,7 @@ def _bars(
     empty: str,
     heads: tuple[str, ...],
     legend: tuple[str, ...] = (),
-    note: str = "",
+    note: Markup | str = "",
     **scale: float,
 ) -> Figure:
     """A figure of bars; a long table is cut in the chart, never in the table."""

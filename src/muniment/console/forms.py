@@ -17,7 +17,7 @@ from muniment.errors import Denied, InvalidInput, TooLarge
 from muniment.loops import in_thread
 
 T = TypeVar("T")
-FORM_TOKEN = "form_token"  # noqa: S105  the name of a field
+FORM_FIELD = "form_token"
 _CONTENT_TYPE = "application/x-www-form-urlencoded"
 # Bytes: a longer body is decoded in a thread, in pieces of that length.
 _PIECE = 64 * 1024
@@ -28,7 +28,7 @@ async def read_form(request: Request, visitor: Visitor) -> FormData:
     """Return the form a visitor sent; raises `Denied` for one that is not from a page of this session."""
     form = await parse_form(request, fields=2000)
     sessions = cast("Sessions", request.app.state.sessions)
-    token = form.get(FORM_TOKEN)
+    token = form.get(FORM_FIELD)
     if not sessions.is_form_token(visitor.session, token if isinstance(token, str) else None) or is_cross_site(request):
         raise Denied("this form is not from this session; load the page again")
     return form
@@ -91,8 +91,9 @@ def text_field(form: FormData, name: str) -> str | None:
 
 
 def list_field(form: FormData, name: str) -> list[str]:
-    """A field with several names, separated by commas, spaces or lines."""
-    return [word for word in re.split(r"[,\s]+", text_field(form, name) or "") if word]
+    """A field with several names, separated by commas, spaces or lines; or several fields of that name."""
+    typed = " ".join(one for one in form.getlist(name) if isinstance(one, str))
+    return [word for word in re.split(r"[,\s]+", typed) if word]
 
 
 def lines_field(form: FormData, name: str) -> list[str]:

@@ -1,11 +1,14 @@
-"""Layout of the entity graph: columns by distance from the entity, rows ordered to avoid crossing links."""
+"""The entity graph: entities to begin with, and its layout in columns by distance, ordered to avoid crossing links."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import inf
 from statistics import fmean
 
-from muniment.model.browse import Edge, Graph, Node
+from muniment.model.browse import Edge, Graph, MemorySummary, Node
+from muniment.model.ids import is_ceid
 
 BOX_WIDTH, BOX_HEIGHT = 172, 42
 ROW, GAP, EDGE = 60, 150, 10
@@ -14,6 +17,8 @@ NAME_LETTERS, LABEL_LETTERS = 21, 16
 # The width of a character in a label, at most.
 _LETTER = 6.5
 TONES = 4
+# Entities that are offered to choose from.
+ENTITIES_OFFERED = 30
 # How far a line between two boxes of one column bends out.
 _BEND = 64
 
@@ -59,6 +64,34 @@ class Drawing:
     height: float
     boxes: tuple[Box, ...]
     lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class OfferedEntity:
+    """An entity to choose, with its share of the latest memories, and those that link it to another."""
+
+    name: str
+    memories: int
+    links: int
+    latest: datetime
+
+
+def offered_entities(memories: Sequence[MemorySummary]) -> list[OfferedEntity]:
+    """The entities of the latest memories: those with links first, then those with most memories."""
+    about: dict[str, list[MemorySummary]] = {}
+    for one in memories:
+        if one.entity is not None:
+            about.setdefault(one.entity, []).append(one)
+    found = [
+        OfferedEntity(
+            name,
+            len(all_of),
+            sum(isinstance(one.value, str) and is_ceid(one.value) for one in all_of),
+            max(one.promoted_at for one in all_of),
+        )
+        for name, all_of in about.items()
+    ]
+    return sorted(found, key=lambda one: (-one.links, -one.memories, one.name))[:ENTITIES_OFFERED]
 
 
 def draw(graph: Graph) -> Drawing:

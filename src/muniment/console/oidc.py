@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from muniment.console.rendering import HEADERS, page
 from muniment.console.sessions import Sessions, encode_base64
-from muniment.console.sign_in import CredentialVerifier, admitted, is_person, safe, sign_in_page
+from muniment.console.sign_in import CredentialVerifier, admitted, is_person, note_arrival, safe, sign_in_page
 from muniment.errors import InvalidInput, MunimentError, Unauthenticated
 from muniment.outbound import Refused, is_private_host, is_secure
 from muniment.remote import fetch
@@ -141,7 +141,7 @@ async def _token(request: Request) -> tuple[str, str]:
     now = request.app.state.fabric.access.now()
     begun = sessions.open(request.cookies.get(COOKIE), now, purpose=COOKIE)
     if begun is None or begun.token.count("\n") != 2:
-        raise Unauthenticated("this sign-in took too long, or was not begun in this browser: begin anew")
+        raise Unauthenticated("this sign-in took too long, or was not started in this browser: start again")
     state, verifier, to = begun.token.split("\n")
     query = request.query_params
     if query.get("state") != state or not query.get("code"):
@@ -157,6 +157,7 @@ async def _token(request: Request) -> tuple[str, str]:
                 continue
             if not is_person(credential):
                 raise Unauthenticated("the console is for persons: this account is an agent's or a service's")
+            await note_arrival(request, credential)
             return token, to
     raise Unauthenticated("this server does not accept the issuer's token: check its audience and claims")
 
@@ -184,7 +185,7 @@ async def _exchange(sign_in: SignIn, code: str, verifier: str) -> dict[str, Any]
     except (httpx2.HTTPError, Refused, ValueError, TimeoutError):
         answer = None
     if not isinstance(answer, dict):
-        raise Unauthenticated("the issuer does not answer, or not with a token")
+        raise Unauthenticated("the issuer did not answer with a token")
     return cast("dict[str, Any]", answer)
 
 

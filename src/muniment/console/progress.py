@@ -23,7 +23,7 @@ async def respond(request: Request, work: Work) -> Response:
     """Do the work and return its page; where the request accepts lines of JSON, stream the progress first."""
     if LINES in request.headers.get("accept", ""):
         return _ProgressStream(work)
-    return await work(lambda _runne, _total: None)
+    return await work(lambda _done, _total: None)
 
 
 class _ProgressStream(Response):

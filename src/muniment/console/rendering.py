@@ -1,21 +1,33 @@
 """Rendering: the Jinja environment with its filters, the page frame with its menu, and the headers of a page."""
 
-from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache
+from datetime import UTC, datetime
+from functools import cache
 from typing import Any, cast
 
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from muniment import __version__
 from muniment.access.roles import Right
-from muniment.console.dangers import marked, recommendation_text, seen_by, shown, tone_of
+from muniment.console.audience import seen_by
+from muniment.console.dangers import gate_detail, is_suspicious, recommendation_text, shown, tone_of
 from muniment.console.differences import differences
+from muniment.console.event_details import event_details, event_ids
+from muniment.console.formats import (
+    ago,
+    duration,
+    label,
+    number,
+    parsed_time,
+    percent,
+    predicate_name,
+    time,
+    validity,
+)
 from muniment.console.spans import pretty
 from muniment.console.urls import console_url, time_input_value
 from muniment.console.visitors import Visitor
-from muniment.model.validity import validity_text
+from muniment.model.reads import summary_of
 
 # Only the console's own files and nothing inline: text in a memory cannot run, load or send anything.
 POLICY = (
@@ -60,12 +72,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters, names = cast("dict[str, Any]", made.filters), cast("dict[str, Any]", made.globals)
-    for one in (time, parsed_time, ago, duration, percent, number, label):
+    for one in (time, parsed_time, ago, duration, percent, number, label, predicate_name):
         filters[one.__name__] = one
     names |= {"url": console_url, "pretty": pretty, "time_input_value": time_input_value, "differences": differences}
-    names |= {"dangers_shown": shown, "danger_tone": tone_of, "marked": marked}
+    names |= {"dangers_shown": shown, "danger_tone": tone_of, "is_suspicious": is_suspicious}
+    names["gate_detail"] = gate_detail
     names |= {"recommendation_text": recommendation_text, "seen_by": seen_by}
-    names["validity_text"] = validity_text
+    names |= {"validity": validity, "event_details": event_details, "event_ids": event_ids}
     return made
 
 
@@ -80,6 +93,7 @@ def page(
         "now": visitor.fabric.access.now() if visitor is not None else datetime.now(UTC),
         "form_token": visitor.form_token if visitor is not None else "",
         "problem": problem,
+        "read_from": summary_of(),
     }
     body = environment().get_template(template).render(frame | context)
     return HTMLResponse(body, status or (400 if problem else 200), headers=HEADERS)
@@ -88,83 +102,3 @@ def page(
 def menu(visitor: Visitor | None) -> list[tuple[str, str]]:
     """The sections that a visitor may see: path and title."""
     return [(name, title) for name, title, verb in MENU if visitor.may(verb)] if visitor is not None else []
-
-
-@lru_cache(maxsize=1024)
-def time(at: datetime | None) -> Markup:
-    """A time, in UTC; a script shows it in the viewer's zone."""
-    return _time_tag(at, f"{at.astimezone(UTC):%Y-%m-%d %H:%M}") if at is not None else Markup("")
-
-
-def parsed_time(text: str) -> Markup | str:
-    """A time given as text; any other text unchanged."""
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return time(at) if at.tzinfo is not None else text
-
-
-def ago(at: datetime | None, now: datetime) -> Markup:
-    """How long ago a time was, or how far ahead it is; the time itself on hover."""
-    if at is None:
-        return Markup("")
-    passed = now - at
-    text = f"{duration(passed)} ago" if passed >= timedelta(0) else f"in {duration(-passed)}"
-    return _time_tag(at, text, Markup(" data-relative"))
-
-
-def _time_tag(at: datetime, text: str, attribute: Markup | None = None) -> Markup:
-    utc = at.astimezone(UTC)
-    return Markup('<time datetime="{}" title="{:%Y-%m-%d %H:%M:%S UTC}"{}>{}</time>').format(
-        utc.isoformat(), utc, attribute or "", text
-    )
-
-
-def duration(length: timedelta | float | None) -> str:
-    """A length of time in its largest unit."""
-    if length is None:
-        return ""
-    seconds = length.total_seconds() if isinstance(length, timedelta) else float(length)
-    for size, unit, digits in ((86400, "d", 1), (3600, "h", 1), (60, "min", 0)):
-        # 59.9 minutes are shown as an hour.
-        if seconds >= 0.99 * size:
-            return f"{seconds / size:.{digits}f}".removesuffix(".0") + f" {unit}"
-    return f"{seconds:.0f} s"
-
-
-def percent(value: float | None) -> str:
-    """A share between 0 and 1 as a percentage."""
-    return "" if value is None else f"{value * 100:.1f} %"
-
-
-def number(value: float | None) -> str:
-    """A number with thousands separators."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
-
-
-def label(name: str | None) -> str:
-    """An identifier as words."""
-    return _LABELS.get(name or "", (name or "").replace("_", " "))
-
-
-# Identifiers that their own words do not explain.
-_LABELS = {
-    "approval_mode": "class needs a person's approval",
-    "low_confidence": "below the confidence for automatic promotion",
-    "operator_source": "from an operator",
-    "ended": "retracted or expired",
-    "held": "on hold",
-    "other_value": "different value",
-    "tombstoned": "erased",
-}
-
-
-def highlight(text: str, span: tuple[int, int] | None) -> Markup | str:
-    """A text with a span of it marked."""
-    if span is None:
-        return text
-    begin, end = span
-    return Markup("{}<mark>{}</mark>{}").format(escape(text[:begin]), escape(text[begin:end]), escape(text[end:]))

@@ -1,15 +1,18 @@
 """Signing in and out: an API key or a token becomes a session in this browser."""
 
+from contextlib import suppress
 from typing import Any, Protocol
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
+from muniment.access.roles import may
 from muniment.console.forms import is_cross_site, parse_form, read_form, text_field
 from muniment.console.rendering import HEADERS, page
 from muniment.console.sessions import COOKIE_LIMIT, Sessions
 from muniment.console.visitors import COOKIE, CurrentVisitor, error_text
 from muniment.errors import Denied, MunimentError, Unauthenticated
+from muniment.fabric import AsyncFabric
 from muniment.model.api_key import Credential
 
 PREFIX = "/console"
@@ -56,7 +59,17 @@ async def sign_in(request: Request) -> Response:
             raise Unauthenticated("the console is for people: this credential belongs to an agent or a service")
     except MunimentError as error:
         return sign_in_page(request, to, error_text(error), 401 if isinstance(error, Unauthenticated) else 429)
+    await note_arrival(request, credential)
     return admitted(request, token, to)
+
+
+async def note_arrival(request: Request, credential: Credential) -> None:
+    """Have it noted that a person was here: notices go to whoever has not been for long, but has a key."""
+    fabric: AsyncFabric = request.app.state.fabric
+    if may(credential.principal, "notices").passed:
+        # What cannot be noted now is noted by a later page.
+        with suppress(MunimentError):
+            await fabric.notices.list(credential.principal, limit=1)
 
 
 def is_person(credential: Credential) -> bool:

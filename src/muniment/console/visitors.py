@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from fastapi import Depends, Request
+from pydantic import TypeAdapter, ValidationError
 
 from muniment.access.roles import Right, may
 from muniment.console.sessions import Session, Sessions
@@ -15,10 +16,14 @@ from muniment.errors import MunimentError, Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.model.api_key import Credential
 from muniment.model.context import Principal
+from muniment.model.zones import UTC_NAME, ZoneName
 
 COOKIE = "muniment_session"
+# The viewer's time zone, as the script of the pages names it.
+ZONE = "muniment_zone"
 NOTICE = "notice"
 _SIGNATURE_LENGTH = 32
+_ZONES: TypeAdapter[str] = TypeAdapter(ZoneName)
 
 
 class SignedOut(Exception):
@@ -43,6 +48,8 @@ class Visitor:
     session: Session
     form_token: str
     notice: str | None = None
+    # The time zone in which their days begin; UTC without script.
+    zone: str = UTC_NAME
 
     @property
     def principal(self) -> Principal:
@@ -68,7 +75,7 @@ async def current_visitor(request: Request) -> Visitor:
         raise SignedOut(_requested_url(request)) from None
     request.scope.setdefault("state", {})["credential"] = credential
     form_token = sessions.form_token(session)
-    return Visitor(fabric, credential, session, form_token, _verified_notice(request, form_token))
+    return Visitor(fabric, credential, session, form_token, _verified_notice(request, form_token), _zone(request))
 
 
 CurrentVisitor = Annotated[Visitor, Depends(current_visitor)]
@@ -96,6 +103,14 @@ def _verified_notice(request: Request, form_token: str) -> str | None:
     signed = request.query_params.get(NOTICE, "")
     notice = signed[_SIGNATURE_LENGTH:]
     return notice if notice and hmac.compare_digest(sign_notice(form_token, notice).encode(), signed.encode()) else None
+
+
+def _zone(request: Request) -> str:
+    """Return the time zone that the browser names; UTC where there is none that is known."""
+    try:
+        return _ZONES.validate_python(unquote(request.cookies.get(ZONE, "")))
+    except ValidationError:
+        return UTC_NAME
 
 
 def _requested_url(request: Request) -> str:

@@ -39,6 +39,8 @@ _MAX_TOKENS = 1024
 # A pair that was not answered is asked about again after so many seconds.
 _AGAIN = 60.0
 _CACHED = 1 << 14
+# What the name begins with that its calls are counted under.
+JUDGE_PREFIX = "judge:"
 # The scores from which its answers count where the pack names none, and the margin within which a person decides.
 _CONTRADICTS, _SAME, _MARGIN = 0.5, 0.8, 0.1
 
@@ -156,7 +158,7 @@ class ModelJudge:
     @property
     def name(self) -> str:
         """The name that its calls are counted under."""
-        return f"judge:{self.policy.model}@{_VERSION}"
+        return f"{JUDGE_PREFIX}{self.policy.model}@{_VERSION}"
 
     @property
     def thresholds(self) -> JudgeThresholds:

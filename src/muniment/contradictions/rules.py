@@ -18,6 +18,7 @@ from muniment.contradictions.scopes import agree, covers, overlap
 from muniment.language.assertion import (
     Judge,
     Judgement,
+    differ_in_one_word,
     may_state,
     relate,
     repeats_words,
@@ -220,7 +221,8 @@ def judged_relation(
 ) -> Judgement:
     """Return the trained judge's answer where the rules have none; in doubt the reason is `near_threshold`.
 
-    Texts say the same where the judge, their vectors and their words agree, or where the judge alone is `trusted`.
+    Texts say the same where the judge, their vectors and their words agree, or where the judge alone is `trusted`; a
+    person decides about texts that are alike but for one word.
     """
     least = by.judge_thresholds
     if least is None:
@@ -233,7 +235,7 @@ def judged_relation(
     agree = similarity >= by.thresholds.duplicate_similarity and repeats_words(a, b)
     if not (agree or trusted) or scores.same < least.same - least.margin:
         return _DIFFERENT
-    if scores.same < least.same + least.margin:
+    if scores.same < least.same + least.margin or differ_in_one_word(a, b):
         return Judgement("different", (NEAR_THRESHOLD,))
     return Judgement("same", (f"{least.kind} {scores.same:.2f} of {least.same:.2f}",))
 

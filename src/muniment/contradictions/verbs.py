@@ -19,13 +19,14 @@ from muniment.model.candidate import Scope
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
 from muniment.model.fields import Name, Note, Qualifiers
-from muniment.model.inputs import Listing, PageSize, VerbInput
+from muniment.model.inputs import Listing, PageSize, VerbInput, Whole
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes, promote_proposal, regate
 from muniment.promotion.retract import retract_memory
 from muniment.review import store as review
+from muniment.review.dangers import with_dangers
 from muniment.verbs.declaration import verb
 
 
@@ -63,12 +64,16 @@ class ContradictionId(VerbInput):
 async def get_contradiction(
     context: FabricContext, reader: Principal, request: ContradictionId
 ) -> ContradictionDetails:
-    """Read a contradiction with the content of both sides, and which to keep; raises `NotFound`."""
+    """Read a contradiction with the content of both sides, what to notice in the proposal, and which to keep.
+
+    Raises `NotFound`.
+    """
     pack = await context.pack_for(reader)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         one = await contradictions.one(tx, request.contradiction_id)
         sides = {"existing": one.existing, "incoming": one.incoming}
-        proposal = (await review.load(tx, context.vault, one.proposal_id)).proposal
+        loaded = await review.load(tx, context.vault, one.proposal_id)
+        (proposal,) = await with_dangers(tx, [loaded.proposal], pack)
         shown = {name: await trail.memory(tx, context.vault, side) for name, side in sides.items() if side}
         observed_at = await captures.observed_at(tx, proposal.candidate.capture_id) or proposal.enqueued_at
         return ContradictionDetails(
@@ -93,6 +98,9 @@ class Resolve(ContradictionId):
         None, description="for coexist: the qualifiers of runs that see the incoming side"
     )
     note: Note | None = None
+    version: Annotated[int, Whole(0, 2**31)] | None = Field(
+        None, description="the version of the proposal that was read; if it has changed since, nothing is done (412)"
+    )
 
 
 @verb(
@@ -110,8 +118,9 @@ async def resolve(context: FabricContext, reviewer: Principal, request: Resolve)
     only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep` (by
     default the existing) is retracted as wrong. `block`: the incoming, still a proposal, never becomes a memory.
     `supersede` and `coexist` approve an incoming side that is still in the queue, under the same rules; `retract`
-    leaves it there. It is a verdict on the incoming's proposal too, with the note. Raises `NotFound`, `Conflict` for
-    one that is settled, `SelfApproval`, `NotPromotable`.
+    leaves it there. It is a verdict on the incoming's proposal too, with the `note`. To keep a proposal that is low in
+    trust or addresses the model, the note says why it may be trusted. Raises `NotFound`, `Conflict` for one that is
+    settled, `SelfApproval`, `NotPromotable`.
     """
     _check_fields(request)
     pack = await context.pack_for(reviewer)
@@ -126,6 +135,7 @@ async def resolve(context: FabricContext, reviewer: Principal, request: Resolve)
         one = await contradictions.one(tx, contradiction_id)
         if not one.open:
             raise Conflict(f"was settled before: {one.outcome or 'a side expired'}", field="contradiction_id")
+        review.check_version(loaded.proposal, request.version)
         is_open = loaded.proposal.status in ("pending", "held")
         if is_open and await regate(context, tx, loaded, pack) is not None:
             return await contradictions.one(tx, contradiction_id)
@@ -149,6 +159,8 @@ class _Settlement:
     async def carry_out(self) -> None:
         """Carry out the resolution; while the incoming side is a proposal, keeping the existing one blocks it."""
         existing, incoming, keep = self.one.existing, self.one.incoming, self.request.keep
+        if incoming is None and keep != "existing" and self.request.way != "block":
+            review.check_trusted(self.loaded.proposal, self.pack, self.request.note)
         match self.request.way:
             case "coexist":
                 await self._coexist()
@@ -182,7 +194,7 @@ class _Settlement:
                 field="keep",
             )
         if not await promote.lock_live(self.tx, loser):
-            raise Conflict("the other side was withdrawn or has expired meanwhile", field="contradiction_id")
+            raise Conflict("the other side was retracted or has expired meanwhile", field="contradiction_id")
         await promote.supersede(self.tx, loser, by=self.principal.id, reason="superseded", superseded_by=by)
 
     async def _coexist(self) -> None:

@@ -10,20 +10,24 @@ from muniment.candidates import store as candidates
 from muniment.candidates.propose import as_captured, submit, submitted_under
 from muniment.candidates.rules import draft_facts, statement_confidence
 from muniment.capture import store as captures
+from muniment.capture.read_log import record_reads
 from muniment.capture.rules import CorrectFields, proposal_input, run_fields
 from muniment.context import FabricContext
 from muniment.corrections import adoption as adoptions
+from muniment.corrections import statement_store
 from muniment.errors import Conflict, InvalidInput, NotFound
+from muniment.language.redaction import redactor_of
 from muniment.model.candidate import Refusal
 from muniment.model.capture import CaptureInput, Receipt
 from muniment.model.context import Asker, Principal
-from muniment.model.fields import Ceid, Json, Label, Name, OpenName, Predicate, Text, build
+from muniment.model.fields import Ceid, EvidenceRefs, Json, Label, Name, OpenName, Predicate, Text, build
 from muniment.model.ids import make_ids
-from muniment.model.inputs import VerbInput
+from muniment.model.inputs import Listing, VerbInput
 from muniment.model.metrics import Adoption
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Submission
 from muniment.model.review_views import EditCheck
+from muniment.model.statements import Statement
 from muniment.pack import Pack
 from muniment.review import edit as editing
 from muniment.verbs.declaration import verb
@@ -88,7 +92,7 @@ def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
     if memory.tombstoned_at is not None:
         raise NotFound("no such memory", field="memory_id")
     if memory.retracted_at is not None:
-        raise Conflict("was withdrawn before; name the entity and predicate, or what took its place", field="memory_id")
+        raise Conflict("was retracted before; name the entity and predicate, or what took its place", field="memory_id")
     if memory.write_class == "evidence_link":
         raise InvalidInput("is an evidence link, which states nothing that could be corrected", field="memory_id")
     if not pack.has_label(memory.classification):
@@ -138,10 +142,11 @@ class CheckStatement(VerbInput):
     classification: Label | None = None
     subject: Ceid | None = None
     user_id: OpenName | None = None
+    evidence_refs: EvidenceRefs | None = None
 
     def stated(self) -> dict[str, Any]:
         """Return the fields of the fact that are given."""
-        names = ("entity", "predicate", "value", "text", "classification", "subject", "user_id")
+        names = ("entity", "predicate", "value", "text", "classification", "subject", "user_id", "evidence_refs")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
@@ -168,6 +173,24 @@ async def check_statement(context: FabricContext, writer: Principal, request: Ch
         unwritten = as_captured(capture, writer, Receipt(make_ids("cap", 1, tx.now)[0], 0, tx.now), pack)
         (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
         return await editing.check(context, tx, pack, "", draft)
+
+
+@verb(
+    "statements.list", right="correct", effect="read", http="GET /statements", page_key="capture_id", cli="statements"
+)
+async def list_statements(context: FabricContext, writer: Principal, request: Listing) -> list[Statement]:
+    """List the caller's statements and corrections with their outcomes, the latest first.
+
+    They are captures of kind `statement` in the caller's own name, those of `muniment import lines` included. What was
+    imported from another system and what was archived is left out. Texts are masked; the reading is recorded. `after`
+    is the `capture_id` of the last one of the previous page. Raises `NotFound`.
+    """
+    redactor = redactor_of(await context.pack_for(writer))
+    async with context.transaction(writer.tenant_id, "auditor") as tx:
+        found = await statement_store.listed(tx, context.vault, redactor, writer.id, request.limit, request.after)
+    # Who has the author's key is not always the author.
+    await record_reads(context, writer, {one.capture_id: False for one in found if one.status != "erased"})
+    return found
 
 
 @verb("adoption", right="audit", http="GET /adoption", cli="adoption")

@@ -81,8 +81,24 @@ class Address:
         if self.hosts > 1:
             login |= _FAILING_OVER
         if self.pooler is None:
-            login["options"] = _options(self._settings(task))
+            login["options"] = _options(_SEARCH_PATH | _settings_of(task))
         return make_conninfo(**(place | login))
+
+    def for_standby(self, place: Mapping[str, Any]) -> str:
+        """The connection string of the auditor's login on that standby, where every transaction is read-only."""
+        there: dict[str, Any] = {"dbname": self.owner.get("dbname"), **place, "target_session_attrs": "any"}
+        there.pop("password", None)
+        if self.login_secret is not None:
+            there["password"] = self.password("auditor")
+        settings = _SEARCH_PATH | {"default_transaction_read_only": "on"}
+        login: dict[str, Any] = {
+            "user": "muniment_auditor",
+            "client_encoding": "utf8",
+            "application_name": "muniment-standby",
+            "options": _options(settings),
+            **_FAILING_OVER,
+        }
+        return make_conninfo(**(there | login))
 
     @property
     def hosts(self) -> int:
@@ -98,13 +114,12 @@ class Address:
         return replace(self, pooler=None)
 
     def local_settings(self, task: str) -> tuple[str, ...]:
-        """The statements that each transaction of a task begins with; none if its connections keep their settings."""
-        if self.pooler is None:
-            return ()
-        return tuple(f"SET LOCAL {name} = {value}" for name, value in self._settings(task).items())
+        """The statements that a task's transaction begins with where its session's settings do not reach.
 
-    def _settings(self, task: str) -> dict[str, str]:
-        return _SEARCH_PATH | _OF_TASK.get(task, {}) | {"lock_timeout": "'10s'" if self.pooler else "10s"}
+        That is behind a pooler, and on the nodes of a cluster: the coordinator hands on what a transaction sets.
+        """
+        quoted = {name: f"'{value}'" for name, value in _settings_of(task).items()}
+        return tuple(f"SET LOCAL {name} = {value}" for name, value in (_SEARCH_PATH | quoted).items())
 
     def password(self, task: str) -> str:
         """The password of a task's login."""
@@ -143,6 +158,10 @@ def servers_of(conninfo: str) -> tuple[str, ...]:
         make_conninfo(**(place | {name: found[n] for name, found in each.items()} | {"target_session_attrs": "any"}))
         for n in range(count)
     )
+
+
+def _settings_of(task: str) -> dict[str, str]:
+    return _OF_TASK.get(task, {}) | {"lock_timeout": "10s"}
 
 
 def _options(settings: dict[str, str]) -> str:

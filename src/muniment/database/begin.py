@@ -33,6 +33,11 @@ def person_statement(names: tuple[str, ...]) -> tuple[Statement]:
     return (Statement("person", f"SET LOCAL muniment.person = {_literal(SEPARATOR.join(names))}", planned_once=False),)
 
 
+def restoring_statement(tenant_id: str) -> Statement:
+    """The statement by which a transaction of the owner says that it restores its tenant (IMP-3)."""
+    return Statement("restoring", f"SET LOCAL muniment.restoring = {_literal(tenant_id)}", planned_once=False)
+
+
 def _literal(text: str) -> str:
     """Quote a text for SQL.
 

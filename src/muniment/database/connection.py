@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import psycopg
 from anyio import CancelScope
@@ -26,6 +26,8 @@ from psycopg.pq.abc import PGresult
 from psycopg.types.json import set_json_loads
 from pydantic_core import from_json
 
+from muniment.database.cluster.errors import CommitWarnings
+from muniment.database.primaries import Primaries, Timeline
 from muniment.database.server_liveness import Row, ServerLiveness
 from muniment.database.socket_watch import SocketWatch
 from muniment.database.statements import Statement
@@ -41,6 +43,9 @@ CANCEL_SECONDS = 5.0
 
 # A prepared statement that is gone, or whose result changed with the schema: such a connection is of no more use.
 _STALE = (b"26000", b"0A000")
+_IS_CLUSTER = Statement(
+    "is_cluster", "SELECT 1 AS one WHERE to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL", planned_once=False
+)
 
 
 class Reply(NamedTuple):
@@ -66,6 +71,12 @@ class Connection(AsyncConnection[Row]):
 
     liveness: ServerLiveness | None = None
     hung_up: bool = False
+    # The tenant of the transaction that it is lent to.
+    tenant_id: str | None = None
+    # Which timeline its server writes on, where the address names several servers.
+    timeline: Timeline | None = None
+    # Whether its server is a cluster's, which plans each statement for its values alone.
+    of_cluster: bool = False
     # False behind a pooler that gives each transaction another server connection: no statement is prepared by name.
     names_statements: bool = True
 
@@ -78,6 +89,18 @@ class Connection(AsyncConnection[Row]):
         self._names_given = 0
         # The names of the columns that each prepared statement answers with, by its text.
         self._columns: dict[str, list[str]] = {}
+        self._commit_warnings = CommitWarnings()
+        self.add_notice_handler(self._commit_warnings.on_notice)
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **how: Any) -> Self:
+        """Connect; of several servers to the one that `primaries` finds."""
+        primaries: Primaries | None = how.pop("primaries", None)
+        if primaries is None or not primaries.several:
+            return await super().connect(conninfo, **how)
+        connection, timeline = await primaries.connect(super().connect, conninfo, **how)
+        connection.timeline = timeline
+        return connection
 
     async def exchange(self, commands: Iterable[Command]) -> list[Reply]:
         """Run these statements in one round trip and return what each answered; raise the first error.
@@ -113,6 +136,11 @@ class Connection(AsyncConnection[Row]):
             raise
         return self._replies(sent, results)
 
+    async def ask_whether_of_cluster(self) -> None:
+        """Set `of_cluster`; one round trip."""
+        (found,) = await self.exchange([(_IS_CLUSTER, [])])
+        self.of_cluster = bool(found.rows)
+
     @property
     def has_begun(self) -> bool:
         """Whether a transaction is open on it, also a failed one."""
@@ -134,15 +162,15 @@ class Connection(AsyncConnection[Row]):
         """Wait as the driver does, and close the connection if `liveness` finds that the server is gone."""
         if self.liveness is None:
             return await super().wait(gen, *args, **kwargs)
-        with self.liveness.waiting(self._hang_up):
+        with self.liveness.waiting(self._hang_up, self.tenant_id):
             return await super().wait(gen, *args, **kwargs)
 
     def _converted(self, arguments: Sequence[Any]) -> "_Converted":
         if not arguments:
             return _NOTHING
         transformer = self._transformer
-        given = [TextArray.of(cast("list[Any]", one)) if type(one) is list else one for one in arguments]
-        values = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
+        converted = [TextArray.of(cast("list[Any]", one)) if type(one) is list else one for one in arguments]
+        values = transformer.dump_sequence(converted, [PyFormat.AUTO] * len(converted))
         return _Converted(values, transformer.types or (), transformer.formats)
 
     def _send(self, statement: Statement, converted: "_Converted", sent: list[_Sent]) -> None:
@@ -213,7 +241,7 @@ class Connection(AsyncConnection[Row]):
             if self.liveness is None:
                 await done
             else:
-                with self.liveness.waiting(self._hang_up):
+                with self.liveness.waiting(self._hang_up, self.tenant_id):
                     await done
         finally:
             watch.stop()
@@ -239,12 +267,17 @@ class Connection(AsyncConnection[Row]):
             if message.prepares is not None and result.status != ExecStatus.COMMAND_OK:
                 self._named.pop(message.prepares, None)
         failed = next((result for result in results if result.status == ExecStatus.FATAL_ERROR), None)
+        uncommitted = self._commit_warnings.take()
         if failed is not None:
             error = error_from_result(failed, "utf-8")
+            if uncommitted is not None:
+                raise uncommitted from error
             if failed.error_field(DiagnosticField.SQLSTATE) in _STALE:
                 self.pgconn.finish()
                 raise psycopg.OperationalError("the connection's prepared statements are out of date") from error
             raise error
+        if uncommitted is not None:
+            raise uncommitted
         return [
             self._reply(result, message.answers)
             for message, result in zip(sent, results, strict=True)

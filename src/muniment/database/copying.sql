@@ -18,10 +18,22 @@ JOIN pg_class r ON r.oid = coalesce(nullif(pg_partition_root(k.confrelid)::oid, 
 WHERE k.contype = 'f' AND NOT k.condeferrable AND k.connamespace = 'muniment'::regnamespace AND p.oid <> r.oid
 ORDER BY 1, 2
 
+-- name: there
+SELECT FROM tenant_clock WHERE tenant_id = :tenant_id
+
 -- name: begin_restore
--- Refused by the database where the tenant is there.
 INSERT INTO tenant_restores (tenant_id, backup_id, restored_at, restored_by, digest, txid)
 VALUES (:tenant_id, :backup_id, :at, :by, :digest, muniment.transaction_mark())
+
+-- name: shards
+-- Only on a node of a cluster: the shard of each table that holds the tenant's rows, and whether it is on this node.
+SELECT c.relname AS place, pg_catalog.shard_name(d.logicalrelid, p.shardid) AS shard, p.groupid = l.groupid AS here
+FROM pg_catalog.pg_dist_partition d
+JOIN pg_class c ON c.oid = d.logicalrelid
+JOIN pg_catalog.pg_dist_placement p
+  ON p.shardid = pg_catalog.get_shard_id_for_distribution_column(d.logicalrelid, :tenant_id::text)
+CROSS JOIN pg_catalog.pg_dist_local_group l
+WHERE c.relnamespace = 'muniment'::regnamespace AND NOT c.relispartition AND d.partmethod = 'h'
 
 -- name: add_key
 INSERT INTO tenant_keys (tenant_id, version, wrapped, created_at) VALUES (:tenant_id, :version, :wrapped, :created_at)

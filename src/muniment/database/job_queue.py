@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, LiteralString, Self, cast
+from typing import TYPE_CHECKING, Any, LiteralString, Self, cast
 
 import anyio
 from psycopg import AsyncConnection, OperationalError, sql
@@ -15,11 +15,18 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool
 
 from muniment.database.address import Address
+from muniment.database.primaries import Primaries
+
+if TYPE_CHECKING:
+    from procrastinate import App
 
 SCHEMA = "procrastinate"
 # Seconds for which a connection is tried again, and between two tries. A pool's own first pause is a second long.
 _RETRIED_SECONDS = 2.0
 _PAUSE_SECONDS = 0.1
+_WAITING = (
+    "SELECT queueing_lock FROM procrastinate_jobs WHERE status = 'todo' AND queueing_lock = ANY (%(locks)s::text[])"
+)
 _GRANTS = (
     "USAGE ON SCHEMA {}",
     "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {}",
@@ -47,30 +54,43 @@ class QueueConnection(AsyncConnection[Any]):
 
     @classmethod
     async def connect(cls, conninfo: str = "", **how: Any) -> Self:
-        """Connect like the driver; raises the error of the last try."""
+        """Connect like the driver, of several servers to the primary; raises the error of the last try."""
+        primaries: Primaries = how.pop("primaries")
         give_up_at = time.monotonic() + _RETRIED_SECONDS
         while True:
             try:
-                return await super().connect(conninfo, **how)
+                if not primaries.several:
+                    return await super().connect(conninfo, **how)
+                return (await primaries.connect(super().connect, conninfo, **how))[0]
             except OperationalError:
                 if time.monotonic() > give_up_at:
                     raise
             await anyio.sleep(_PAUSE_SECONDS)
 
 
-def queue_pool(address: Address) -> dict[str, Any]:
+def queue_pool(address: Address, primaries: Primaries) -> dict[str, Any]:
     """The arguments of a pool of connections to the queue's tables, with the login of the jobs."""
     place: dict[str, Any] = conninfo_to_dict(address.for_task("jobs")) | {"application_name": "muniment-worker"}
     if address.pooler is None:
         place["options"] = f"-c search_path={SCHEMA}"
-        return {"conninfo": make_conninfo(**place), "connection_class": QueueConnection}
+        return {
+            "conninfo": make_conninfo(**place),
+            "connection_class": QueueConnection,
+            "kwargs": {"primaries": primaries},
+        }
     # No statement is prepared by name.
     return {
         "conninfo": make_conninfo(**place),
         "connection_class": QueueConnection,
         "pool_factory": PooledQueue,
-        "kwargs": {"prepare_threshold": None},
+        "kwargs": {"prepare_threshold": None, "primaries": primaries},
     }
+
+
+async def waiting_locks(app: "App", locks: list[str]) -> set[str]:
+    """Those of the queueing locks whose jobs wait in the queue."""
+    rows = await app.connector.execute_query_all_async(_WAITING, locks=locks)
+    return {str(row["queueing_lock"]) for row in rows}
 
 
 async def migrate(connection: AsyncConnection) -> None:
@@ -83,6 +103,8 @@ async def migrate(connection: AsyncConnection) -> None:
     if level == latest:
         return
     async with connection.transaction():
+        # On a cluster the queue is the coordinator's alone. Without Citus the setting has no effect.
+        await connection.execute("SET LOCAL citus.enable_ddl_propagation = off")
         await _execute(connection, "CREATE SCHEMA IF NOT EXISTS {}")
         await _execute(connection, "SET LOCAL search_path = {}")
         if level is None:

@@ -8,6 +8,7 @@ tenant that was opened while the installed readers could not be used gets the ve
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import monotonic
 
@@ -148,12 +149,10 @@ def _rules_number(version: str) -> int | None:
     return int(found[1]) if found else None
 
 
-async def missing_languages(address: Address, languages: Languages) -> list[MissingLanguage]:
-    """List the tenants whose version this process cannot use; the schema has to be current."""
+async def missing_languages(address: Address, languages: Languages, tenants: Iterable[str]) -> list[MissingLanguage]:
+    """List those of the tenants whose version this process cannot use; the schema has to be current."""
     found: list[MissingLanguage] = []
     problems: dict[str, str | None] = {}
-    async with await AsyncConnection.connect(address.direct().for_task("jobs"), autocommit=True) as jobs:
-        tenants = [str(row[0]) for row in await (await jobs.execute("SELECT tenant_id FROM tenants")).fetchall()]
     async with await AsyncConnection.connect(address.direct().for_task("auditor")) as auditor:
         for tenant_id in tenants:
             version = await _version(auditor, tenant_id)

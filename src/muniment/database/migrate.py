@@ -24,11 +24,15 @@ from pydantic_core import to_json
 
 from muniment.database import job_queue
 from muniment.database.address import Address
+from muniment.database.cluster import checks
+from muniment.database.cluster.catalogue import is_unfinished
+from muniment.database.cluster.errors import node_lost, refused_connection
+from muniment.database.cluster.guard import weakened
+from muniment.database.scripts import statements
 from muniment.database.server_liveness import unavailable
 from muniment.database.storage import TASKS, Task
 from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
 from muniment.model.candidate import GateName
-from muniment.model.names import name_problem
 
 # "muniment" as a number: only one migration of a database at a time.
 _LOCK = 0x6D756E69
@@ -114,9 +118,7 @@ async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str,
     The logins belong to the whole server: if they exist with passwords from another master key, this raises
     `KeyUnavailable` rather than lock another fabric out, unless `reset_logins` is set.
     """
-    async with _explained(), await _connect(address) as connection:
-        await connection.execute("SET lock_timeout = '10s'")
-        await connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+    async with holding_the_schema(address) as connection:
         await connection.execute("CREATE SCHEMA IF NOT EXISTS muniment")
         await connection.execute(
             "CREATE TABLE IF NOT EXISTS muniment.schema_migrations (version int PRIMARY KEY, name text NOT NULL,"
@@ -140,6 +142,26 @@ async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str,
         if address.login_secret is not None:
             await _fit_logins(connection, address, are_new=logins_are_new or reset_logins)
         return tuple(done)
+
+
+@asynccontextmanager
+async def as_owner_of_schema(address: Address) -> AsyncGenerator[AsyncConnection]:
+    """A connection of the owner, whose errors are explained."""
+    async with _explained(), await _connect(address) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def holding_the_schema(address: Address) -> AsyncGenerator[AsyncConnection]:
+    """A connection of the owner that holds the lock under which the schema is changed."""
+    async with as_owner_of_schema(address) as connection:
+        await connection.execute("SET lock_timeout = '10s'")
+        await connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        # On a cluster, a function or type is made on one node after the other. Without Citus it has no effect.
+        await connection.execute("SET citus.multi_shard_modify_mode = 'sequential'")
+        # A second copy of a shard would be neither purged nor checked.
+        await connection.execute("SET citus.shard_replication_factor = 1")
+        yield connection
 
 
 async def _fit_logins(connection: AsyncConnection, address: Address, *, are_new: bool) -> None:
@@ -176,11 +198,19 @@ async def status(address: Address) -> SchemaStatus:
 
 
 async def require_ready(address: Address) -> None:
-    """Raise `SchemaMissing` or `SchemaNewer` unless the logins of the tasks find the schema of this program."""
+    """Raise `SchemaMissing` or `SchemaNewer` unless the logins of the tasks find the schema of this program.
+
+    On a cluster that keeps less than is promised, or is not distributed to the end, it raises `StorageUnavailable`.
+    """
     try:
-        async with await AsyncConnection.connect(address.direct().for_task("recall"), autocommit=True) as connection:
+        place = address.direct().for_task("recall")
+        async with await AsyncConnection.connect(place, autocommit=True) as connection:
+            if await is_unfinished(connection):
+                raise StorageUnavailable("the tables are being distributed; to continue, run: muniment db distribute")
             applied, oldest = await _applied(connection), await _oldest(connection)
             gates = await _gates(connection)
+            if problems := await checks.problems(connection, serving=place):
+                raise weakened(problems)
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege):
         applied, oldest, gates = {}, 0, None
     except psycopg.OperationalError as error:
@@ -270,7 +300,17 @@ async def _connect(address: Address) -> AsyncConnection:
     try:
         return await AsyncConnection.connect(address.for_owner(), autocommit=True, connect_timeout=5)
     except psycopg.OperationalError as error:
-        raise StorageUnavailable("the database does not answer, or refuses this user") from error
+        raise StorageUnavailable(_why_not_connected(error)) from error
+
+
+def _why_not_connected(error: psycopg.OperationalError) -> str:
+    """Say why there is no connection, without anything of the address."""
+    tried = error.pgconn
+    if tried is not None and tried.needs_password:
+        return "the database asks for this user's password: put it into the file that PGPASSFILE names"
+    if tried is not None and tried.used_password:
+        return "there is no such database, or it refuses this user or the password in PGPASSFILE or in the address"
+    return "the database does not answer, or refuses this user"
 
 
 @asynccontextmanager
@@ -284,11 +324,18 @@ async def _explained() -> AsyncGenerator[None]:
             "use the owner of the database with CREATEROLE, or a superuser"
         ) from error
     except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as error:
+        if error.sqlstate == "0A000" and error.diag.source_function != "parse_extension_control_file":
+            raise  # A cluster refuses much with the same error.
         raise StorageUnavailable("the server lacks the extension vector: install pgvector on it") from error
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
         raise Conflict("the database is in use; try again when it is quiet") from error
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise unavailable(error) from error
+    except psycopg.Error as error:
+        if node_lost(error):
+            why = ": ".join(filter(None, ("a node does not answer", refused_connection(error))))
+            raise StorageUnavailable(f"{why}; see muniment db status") from error
+        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+            raise unavailable(error) from error
+        raise
 
 
 async def _logins_exist(connection: AsyncConnection) -> bool:
@@ -330,19 +377,17 @@ async def _create(connection: AsyncConnection) -> None:
             await _record(connection, version, SCHEMA_STEP, digest, version)
         for step in migrations():
             await _record(connection, step.version, step.name, step.digest, step.oldest)
+        await connection.execute("SET LOCAL search_path = muniment, public")
         for text in texts:
-            await _run(connection, text)
+            await connection.execute(cast("LiteralString", text))
 
 
 async def _apply(connection: AsyncConnection, step: Migration) -> None:
     async with connection.transaction():
-        await _run(connection, step.sql)
+        await connection.execute("SET LOCAL search_path = muniment, public")
+        for one in statements(step.sql):
+            await connection.execute(one)
         await _record(connection, step.version, step.name, step.digest, step.oldest)
-
-
-async def _run(connection: AsyncConnection, text: str) -> None:
-    await connection.execute("SET LOCAL search_path = muniment, public")
-    await connection.execute(cast("LiteralString", text))
 
 
 async def _record(connection: AsyncConnection, version: int, name: str, digest: str, oldest: int) -> None:
@@ -362,13 +407,13 @@ async def _set_passwords(connection: AsyncConnection, address: Address) -> None:
 
 async def set_bound(conninfo: str, bound: timedelta | None) -> None:
     """Set how far ahead of the database's clock a tenant's may be (AUD-5), as the owner; None for no bound."""
-    given = sql.SQL("NULL::interval") if bound is None else sql.SQL("interval {}").format(sql.Literal(str(bound)))
+    interval = sql.SQL("NULL::interval") if bound is None else sql.SQL("interval {}").format(sql.Literal(str(bound)))
     async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
         await connection.execute(
             sql.SQL(
                 "CREATE OR REPLACE FUNCTION muniment.clock_bound() RETURNS interval"
                 " LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN {}"
-            ).format(given)
+            ).format(interval)
         )
 
 
@@ -379,31 +424,3 @@ async def read_bound(connection: AsyncConnection[Any]) -> timedelta | None:
     except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName):
         return None
     return row[0] if row is not None else None
-
-
-@dataclass(frozen=True)
-class RefusedName:
-    """An API key from before names were checked, whose principal's name is refused now (REV-15)."""
-
-    tenant_id: str
-    key_id: str
-    principal_id: str
-    problem: str
-
-
-async def refused_names(address: Address) -> list[RefusedName]:
-    """Such keys of all tenants that are not revoked; the schema has to be current."""
-    found: list[RefusedName] = []
-    async with await AsyncConnection.connect(address.direct().for_task("jobs"), autocommit=True) as jobs:
-        tenants = [str(row[0]) for row in await (await jobs.execute("SELECT tenant_id FROM tenants")).fetchall()]
-    async with await AsyncConnection.connect(address.direct().for_task("auditor")) as auditor:
-        for tenant_id in tenants:
-            async with auditor.transaction():
-                await auditor.execute(sql.SQL("SET LOCAL muniment.tenant = {}").format(sql.Literal(tenant_id)))
-                rows = await auditor.execute(
-                    "SELECT key_id, principal_id FROM api_keys WHERE tenant_id = %s AND revoked_at IS NULL", [tenant_id]
-                )
-                for key_id, name in await rows.fetchall():
-                    if (problem := name_problem(name)) is not None:
-                        found.append(RefusedName(tenant_id, key_id, name, problem))
-    return found

@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import psycopg
 from psycopg import AsyncConnection, sql
 
 from muniment.database.socket_watch import SocketWatch
+
+# How long a server may take to begin to listen, while whoever closes waits for it.
+LISTEN_SECONDS = 5.0
 
 
 async def listen(conninfo: str, channel: str, on_start: Callable[[], None], on_notice: Callable[[str], None]) -> bool:
@@ -22,7 +26,11 @@ async def listen(conninfo: str, channel: str, on_start: Callable[[], None], on_n
         return False
     try:
         try:
-            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            # Shielded: psycopg would log a warning in a program that ends right after it has opened a fabric.
+            with anyio.move_on_after(LISTEN_SECONDS, shield=True) as waiting:
+                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            if waiting.cancelled_caught:
+                return False
         except psycopg.Error:
             return False
         on_start()

@@ -16,17 +16,6 @@ from psycopg import sql
 from muniment.errors import InvalidInput
 
 _ROWS = 500
-HISTORY = (
-    "memory_id",
-    "old_memory",
-    "new_memory",
-    "event",
-    "created_at",
-    "updated_at",
-    "is_deleted",
-    "actor_id",
-    "role",
-)
 
 
 def pgvector_points(address: str, collection: str) -> Iterator[tuple[str, Any]]:
@@ -47,22 +36,27 @@ def langgraph_rows(address: str) -> Iterator[tuple[Any, ...]]:
 
 def qdrant_points(file: Path) -> Iterator[bytes]:
     """Yield the points of a local Qdrant's SQLite file, pickled as they are."""
-    for (packed,) in _sqlite(file, "SELECT point FROM points ORDER BY id"):
-        yield packed
+    for row in _sqlite(file, "SELECT point FROM points ORDER BY id"):
+        yield row["point"]
 
 
-def history_rows(file: Path) -> Iterator[tuple[Any, ...]]:
-    """Yield the events of mem0's SQLite history, the oldest first, with the columns HISTORY."""
-    names = ", ".join(HISTORY)
-    yield from _sqlite(file, f"SELECT {names} FROM history ORDER BY updated_at, created_at, rowid")  # noqa: S608  names of ours
+def history_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of mem0's SQLite history by the names of their columns, the oldest first."""
+    yield from _sqlite(
+        file,
+        "SELECT memory_id, old_memory, new_memory, event, created_at, updated_at, is_deleted, actor_id, role"
+        " FROM history ORDER BY updated_at, created_at, rowid",
+    )
 
 
-def _sqlite(file: Path, statement: str) -> Iterator[tuple[Any, ...]]:
+def _sqlite(file: Path, statement: str) -> Iterator[dict[str, Any]]:
     if not file.is_file():
         raise InvalidInput(f"cannot read {file}: there is no such file", field="source")
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            yield from connection.execute(statement)
+            connection.row_factory = sqlite3.Row
+            for row in connection.execute(statement):
+                yield dict(row)
     except sqlite3.Error:
         raise InvalidInput(f"{file} is no such database of mem0's, or it is in use", field="source") from None
 

@@ -1,5 +1,6 @@
 """The connections of one task's login; nobody waits for a server that is away."""
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -9,11 +10,16 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from muniment.database.connection import Connection
+from muniment.database.primaries import Primaries
 from muniment.database.server_liveness import ServerLiveness, no_answer
 from muniment.errors import StorageUnavailable
 
+# A program without a log of its own would see on stderr that a connection was closed: calls say so themselves.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+
 Result = TypeVar("Result")
 
+CLOSED = "the fabric was closed"
 # How long to wait for a connection to become free if all are in use.
 BUSY_SECONDS = 3
 # How long no new connection is tried after the server refused one.
@@ -32,7 +38,10 @@ class Pool:
         max_size: int,
         explain: Callable[[], str] = no_answer,
         names_statements: bool = True,
+        kind: type[Connection] = Connection,
+        primaries: Primaries | None = None,
     ) -> None:
+        self._primaries = primaries
         self._names_statements = names_statements
         self._liveness = liveness
         self._explain = explain
@@ -40,10 +49,11 @@ class Pool:
         self._waiting: set[CancelScope] = set()
         self._refused_until = 0.0
         self._lent: set[Connection] = set()
+        self._closed = False
         self._pool = AsyncConnectionPool(
             conninfo=conninfo,
-            connection_class=Connection,
-            kwargs={"autocommit": True, "row_factory": dict_row},
+            connection_class=kind,
+            kwargs={"autocommit": True, "row_factory": dict_row, "primaries": primaries},
             configure=self._configure,
             min_size=0,
             max_size=max_size,
@@ -67,22 +77,31 @@ class Pool:
         return not self._pool.closed
 
     async def open(self) -> None:
-        """Open the pool; does nothing if it is open, so two first callers need no lock."""
+        """Open the pool; does nothing if it is open, so two first callers need no lock.
+
+        Raises `StorageUnavailable` once it was closed: nobody would close it again, and the process would not end.
+        """
+        if self._closed:
+            raise StorageUnavailable(CLOSED)
         await self._pool.open()
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, for good."""
+        self._closed = True
         await self._pool.close()
 
-    async def take(self) -> Connection:
-        """A connection that the server has not closed; return it with `put`."""
+    async def take(self, tenant_id: str | None = None) -> Connection:
+        """A connection that the server has not closed, for statements of that tenant; return it with `put`."""
+        if self._closed:
+            raise StorageUnavailable(CLOSED)
         # A connection that died since its last use is noticed here, where nothing has been done yet.
         for _ in range(self._max_size + 1):
             if time.monotonic() < self._refused_until:
                 break
             connection = await self.unless_away(self._pool.getconn)
             self._lent.add(connection)
-            if not connection.has_ended():
+            if not connection.has_ended() and not self._leads_to_former(connection):
+                connection.tenant_id = tenant_id
                 return connection
             connection.pgconn.finish()
             with CancelScope(shield=True):
@@ -93,7 +112,7 @@ class Pool:
         """Return a connection that has ended, and take another; raises `StorageUnavailable`."""
         with CancelScope(shield=True):
             await self.put(connection)
-        return await self.take()
+        return await self.take(connection.tenant_id)
 
     async def put(self, connection: Connection) -> None:
         """Return a connection, in whatever state it is; does nothing with one that was returned already."""
@@ -119,6 +138,11 @@ class Pool:
             for scope in list(self._waiting):
                 scope.cancel()
 
+    def _leads_to_former(self, connection: Connection) -> bool:
+        """Whether another server has taken over from the connection's since it was opened."""
+        return self._primaries is not None and self._primaries.is_former(connection.timeline)
+
     async def _configure(self, connection: Connection) -> None:
         connection.liveness = self._liveness
         connection.names_statements = self._names_statements
+        await connection.ask_whether_of_cluster()

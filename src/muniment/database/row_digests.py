@@ -22,7 +22,7 @@ from muniment.database.row_forms import BY_NAME, BY_TABLE, SEPARATOR, Column, Fo
 from muniment.database.row_lists import EventRow
 
 _INSERT = re.compile(
-    r"^INSERT INTO (\w+)\s*\(([^)]*)\)\s*VALUES\s*\((.*?)\)\s*(ON CONFLICT.*|RETURNING.*)?$", re.DOTALL
+    r"^INSERT INTO (\w+)\s*\(([^)]*)\)\s*VALUES\s*\((.*?)\)\s*(?:ON CONFLICT.*|RETURNING.*)?$", re.DOTALL
 )
 _PARAMETER = re.compile(r":([a-z_]+)(?:::[a-z0-9_\[\]]+)?")
 _FOREVER = re.compile(r"coalesce\(:([a-z_]+)::timestamptz, 'infinity'\)")
@@ -66,7 +66,6 @@ class InsertPlan(NamedTuple):
     form: Form
     lasting: tuple[_Source, ...]
     losing: tuple[_Source, ...]
-    may_conflict: bool
 
     def event_row(self, parameters: Mapping[str, Any]) -> EventRow:
         """The row that these parameters insert."""
@@ -146,7 +145,7 @@ def insert_plan(text: str) -> InsertPlan | None:
     values = dict(zip(names, [value.strip() for value in _COMMA.split(found[3])], strict=True))
     lasting = tuple(_source(form, column, values.get(column.name)) for column in form.columns)
     losing = tuple(_source(form, column, values.get(column.name)) for column in form.losing)
-    return InsertPlan(form, lasting, losing, "ON CONFLICT" in (found[4] or ""))
+    return InsertPlan(form, lasting, losing)
 
 
 def _source(form: Form, column: Column, value: str | None) -> _Source:

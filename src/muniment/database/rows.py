@@ -178,14 +178,27 @@ def event_of(row: Row) -> Event:
 
 
 async def open_contents(
-    tx: Transaction, vault: Vault, table: str, id_column: str, rows: Sequence[Row]
+    tx: Transaction, vault: Vault, table: str, id_column: str, rows: Sequence[Row], *, skip_broken: bool = False
 ) -> list[bytes | None]:
-    """Open the sealed content of rows, in their order; None for what was erased."""
-    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
-    return [
-        keys[row["holder"]].open(f"{table}.content", row[id_column], row["content"]) if row["content"] else None
-        for row in rows
-    ]
+    """Open the sealed content of rows, in their order; None for what was erased.
+
+    With `skip_broken` also for what does not open; otherwise that raises `SealBroken`.
+    """
+    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]}, skip_broken=skip_broken)
+    found: list[bytes | None] = []
+    for row in rows:
+        if not row["content"]:
+            found.append(None)
+            continue
+        try:
+            if row["holder"] not in keys:
+                raise SealBroken(f"there is no key for {row[id_column]}")
+            found.append(keys[row["holder"]].open(f"{table}.content", row[id_column], row["content"]))
+        except SealBroken:
+            if not skip_broken:
+                raise
+            found.append(None)
+    return found
 
 
 async def open_memory(tx: Transaction, vault: Vault, row: Row, content: bytes | None = None) -> bytes | None:

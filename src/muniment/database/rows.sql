@@ -37,6 +37,7 @@ LEFT JOIN packs_in_force f ON f.tenant_id = :tenant_id
 WHERE (f.seq, f.pack) IS DISTINCT FROM (a.seq, a.pack)
 
 -- name: blanked
+-- plan: each time
 -- The rows whose content this transaction has blanked, by form.
 SELECT form, id FROM blanked_rows(:tenant_id::text COLLATE "C")
 

@@ -17,6 +17,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from muniment.database.master import KEY_BYTES, MasterKeys
+from muniment.database.replica import ContentOnStandby
 from muniment.database.row_lists import RowKey
 from muniment.database.storage import Row, Transaction
 from muniment.errors import KeyRotated, KeyUnavailable, SealBroken
@@ -158,6 +159,7 @@ class Vault:
 
     async def tenant(self, tx: Transaction, *, version: int | None = None) -> TenantKeys | None:
         """The tenant's keys, or None for a tenant that never wrote anything."""
+        _refuse_lagging(tx)
         known = self._tenants.get(tx.tenant_id)
         if known is not None and (version is None or known.knows(version)):
             self._tenants.move_to_end(tx.tenant_id)
@@ -226,6 +228,7 @@ class Vault:
         Holders are created in sorted order, so that two writers never deadlock. `skip_broken` leaves out keys that do
         not open.
         """
+        _refuse_lagging(tx)
         opened: dict[str, SubjectKey] = {one: tx.opened_keys[one] for one in holders if one in tx.opened_keys}
         wanted = sorted(set(holders) - opened.keys())
         if not wanted:
@@ -289,6 +292,7 @@ class Vault:
 
     async def existing_tenant_data_key(self, tx: Transaction) -> SubjectKey | None:
         """The tenant's own data key if there is one; for logins that may not create it."""
+        _refuse_lagging(tx)
         known = self._comparing.get(tx.tenant_id)
         if known is None and await self.tenant(tx) is not None:
             known = (await self.keys(tx, [TENANT_HOLDER])).get(TENANT_HOLDER)
@@ -322,6 +326,7 @@ class Vault:
 
     async def row_key(self, tx: Transaction) -> RowKey | None:
         """The tenant's audit key; None if there is none yet. Raises `SealBroken` if it was changed."""
+        _refuse_lagging(tx)
         if (known := self._row_keys.get(tx.tenant_id)) is not None:
             return known
         row = await tx.row("tenant.audit_key")
@@ -339,6 +344,7 @@ class Vault:
 
     async def open_key(self, tx: Transaction, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
         """Open a wrapped data key that a statement returned; within a transaction it is opened once."""
+        _refuse_lagging(tx)
         if wrapped is not None and (known := tx.brought_keys.get((holder, wrapped))) is not None:
             return known
         tenant = await self.tenant(tx, version=version)
@@ -350,3 +356,9 @@ class Vault:
         if wrapped is not None:
             tx.brought_keys[holder, wrapped] = opened
         return opened
+
+
+def _refuse_lagging(tx: Transaction) -> None:
+    # INVARIANT: no key is opened for a transaction on a standby, which may not have replayed an erasure yet (TIR-5).
+    if tx.lags:
+        raise ContentOnStandby("a key was asked for in a transaction on a standby")

@@ -193,8 +193,7 @@ def _count(form: Form) -> str:
 
 def _select(columns: str, form: Form, *conditions: str) -> str:
     wanted = " AND ".join(("tenant_id = :tenant_id", *conditions, *([form.where] if form.where else [])))
-    # Made of names in our own declarations, and parameters.
-    return f"SELECT {columns} FROM {form.table} WHERE {wanted}"  # noqa: S608
+    return f"SELECT {columns} FROM {form.table} WHERE {wanted}"  # noqa: S608  names of our declarations, and parameters
 
 
 def _hashes(form: Form, version: int) -> str:

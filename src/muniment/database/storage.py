@@ -6,9 +6,10 @@ just the privileges it needs, and forced row-level security restricts it to the 
 
 from asyncio import CancelledError
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from weakref import WeakValueDictionary
 
 import psycopg
@@ -20,13 +21,19 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 
 from muniment.database.address import Address
 from muniment.database.begin import ONE_PLAN, begin_statements, person_statement
+from muniment.database.cluster.errors import NodeAway, node_lost, violates
+from muniment.database.cluster.guard import ClusterGuard
+from muniment.database.cluster.node_liveness import EVERY_TENANT, NodeLiveness
+from muniment.database.cluster.nodes import node_of
 from muniment.database.connection import Connection
 from muniment.database.notices import listen
-from muniment.database.pool import Pool
+from muniment.database.pool import CLOSED, Pool
+from muniment.database.primaries import Primaries
+from muniment.database.replica import Replica, ReplicaSettings, StandbyUnfit
 from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
 from muniment.database.statements import Statement
 from muniment.database.transaction import LATEST, TASKS, NamedStatement, RowKeys, Task, Tick, Transaction
-from muniment.errors import Conflict, RequestRepeated, SchemaMissing, TooLarge
+from muniment.errors import Conflict, RequestRepeated, SchemaMissing, StorageUnavailable, TooLarge
 
 __all__ = [
     "LATEST",
@@ -54,30 +61,73 @@ TENANT_SHARE = 2
 class Storage:
     """Pools of connections, one per task, opened on first use; one of several `processes` uses its part."""
 
-    def __init__(self, address: Address, *, processes: int = 1, explain: Callable[[], str] = no_answer) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        processes: int = 1,
+        explain: Callable[[], str] = no_answer,
+        replica: ReplicaSettings | None = None,
+    ) -> None:
         self._address = address
-        self._explain = explain
+        self.primaries = Primaries(address.for_task("recall"))
+        self._explain = lambda: self.primaries.problem or explain()
         # INVARIANT: more than the share of one tenant (ISO-3).
         self._max_connections = max(2 * TENANT_SHARE, CONNECTIONS // processes)
         self._pools: dict[Task, Pool] = {}
+        self._closed = False
         self._local_settings = {
             task: tuple(Statement("setting", text) for text in address.local_settings(task)) for task in TASKS
         }
-        self._liveness = ServerLiveness(address.for_task("recall"), address.hosts)
+        # Which nodes are away, if the address is that of a cluster's coordinator.
+        self.nodes = NodeLiveness(address.direct().for_task("recall"))
+        self._guard = ClusterGuard(address.direct().for_task("recall"))
+        self._liveness = ServerLiveness(address.for_task("recall"), address.hosts, self.nodes)
+        self.replica = Replica(replica, address, self._ask, self._max_connections) if replica is not None else None
         # An entry lives while a transaction of the tenant runs or waits, and for a while after.
-        self._turns: WeakValueDictionary[tuple[str, Task], Semaphore] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[str, str], Semaphore] = WeakValueDictionary()
         # Those used last, so that the next transaction of the same tenant finds them.
         self._last_turns: deque[Semaphore] = deque(maxlen=64)
 
     async def answers(self) -> None:
         """Check that the server answers; raises `StorageUnavailable` if it does not."""
+        await self._ask(Statement("answers", "SELECT 1 AS one"))
+
+    async def _ask(self, statement: Statement) -> Row:
+        """Run a statement that belongs to no tenant, and return its row."""
         with _ErrorTranslation(self._explain):
             pool = await self._pool("recall")
             connection = await pool.take()
             try:
-                await connection.exchange([(Statement("answers", "SELECT 1"), [])])
+                self._require_sound(connection)
+                (reply,) = await connection.exchange([(statement, [])])
             finally:
                 await pool.put(connection)
+        return reply.rows[0]
+
+    def _require_sound(self, connection: Connection) -> None:
+        """Raise `StorageUnavailable` while a cluster keeps less than is promised (SCL-2)."""
+        if connection.of_cluster:
+            self._guard.require()
+
+    async def below_promise(self) -> tuple[str, ...]:
+        """Check now what a cluster keeps less well than is promised (SCL-2), in words; nothing on one server."""
+        with _ErrorTranslation(self._explain):
+            pool = await self._pool("recall")
+            connection = await pool.take()
+            of_cluster = connection.of_cluster
+            await pool.put(connection)
+        if not of_cluster:
+            return ()
+        try:
+            return await self._guard.check_now()
+        except (psycopg.Error, OSError, TimeoutError) as error:
+            raise unavailable(error, self._explain) from error
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed, for good."""
+        return self._closed
 
     @property
     def can_listen(self) -> bool:
@@ -86,14 +136,22 @@ class Storage:
 
     async def listen(self, channel: str, on_start: Callable[[], None], on_notice: Callable[[str], None]) -> bool:
         """Listen for notices until the connection is lost; see `notices.listen`."""
+        if self._closed:
+            raise StorageUnavailable(CLOSED)
         return await listen(self._address.for_task("recall"), channel, on_start, on_notice)
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, for good."""
+        self._closed = True
         self._liveness.close()
-        for pool in self._pools.values():
-            await pool.close()
-        self._pools.clear()
+        # One that fails leaves none of the others open: a pool that is never closed keeps the process from ending.
+        async with AsyncExitStack() as closing:
+            for pool in self._pools.values():
+                closing.push_async_callback(pool.close)
+            closing.push_async_callback(self._guard.close)
+            closing.push_async_callback(self.nodes.close)
+            if self.replica is not None:
+                closing.push_async_callback(self.replica.close)
 
     @asynccontextmanager
     async def transaction(
@@ -115,51 +173,118 @@ class Storage:
         database refuses its writes. With `one_plan` each statement keeps one plan for all values, as all do after the
         tick: only for statements that read by keys. `person` are the names of the person whose rows the task `subject`
         sees.
-        Raises `StorageUnavailable` if the database is away, and `Conflict` if it cannot get a lock.
+        Raises `StorageUnavailable` if the database is away, `NodeAway` if only the tenant's node of a cluster is, and
+        `Conflict` if it cannot get a lock.
         """
         with _ErrorTranslation(self._explain):
             pool = await self._pool(task)
-            turn = self._turn(tenant_id, task)
-            try:
-                turn.acquire_nowait()
-            except WouldBlock:
-                await pool.unless_away(turn.acquire)
-            try:
-                reading = read_only or task == "recall"
-                begin: tuple[Statement, ...] = (
-                    begin_statements(tenant_id, reading, read_only) + self._local_settings[task]
-                )
-                if one_plan:
-                    begin += ONE_PLAN
-                if task == "subject":
-                    begin += person_statement(person)
-                writes = not read_only and task not in ("recall", "auditor", "subject")
-                connection = await pool.take()
-                transaction = Transaction(
-                    tenant_id, now, connection, begin, pool.replace, writes, task, row_keys, one_plan
-                )
-                try:
-                    if under is not None:
-                        transaction.decide_under(under)
-                    yield transaction
-                    await transaction.complete()
-                except Exception as error:
-                    if (cancellation := _cancellation_behind(error)) is not None:
-                        transaction.connection.pgconn.finish()
-                        raise cancellation from None
-                    await _roll_back(transaction.connection)
-                    raise
-                except BaseException:
-                    # Cancelled inside: the state of the connection is unknown, so it is closed.
-                    transaction.connection.pgconn.finish()
-                    raise
-                finally:
-                    with CancelScope(shield=True):
-                        await pool.put(transaction.connection)
-            finally:
-                turn.release()
+            reading = read_only or task == "recall"
+            begin: tuple[Statement, ...] = begin_statements(tenant_id, reading, read_only)
+            if task == "subject":
+                begin += person_statement(person)
+            writes = not read_only and task not in ("recall", "auditor", "subject")
 
-    def _turn(self, tenant_id: str, task: Task) -> Semaphore:
+            async def take() -> Connection:
+                await self.nodes.require(tenant_id)
+                return await pool.take(tenant_id)
+
+            async def begin_on(connection: Connection) -> Transaction:
+                self._require_sound(connection)
+                first = begin
+                if connection.of_cluster or self._address.pooler is not None:
+                    first += self._local_settings[task]
+                if one_plan and not connection.of_cluster:
+                    first += ONE_PLAN
+                made = Transaction(tenant_id, now, connection, first, pool.replace, writes, task, row_keys, one_plan)
+                if under is not None:
+                    made.decide_under(under)
+                return made
+
+            on_error = partial(self._raise_node_away, tenant_id)
+            async with self._running(pool, self._turn(tenant_id, task), take, begin_on, on_error) as transaction:
+                yield transaction
+        if self.replica is not None and (writes or task == "recall"):
+            self.replica.note_write(tenant_id)
+
+    @asynccontextmanager
+    async def on_standby(self, tenant_id: str, now: datetime) -> AsyncGenerator[tuple[Transaction, float]]:
+        """Open a read-only transaction of the auditor's login on the standby; with how many seconds it is behind.
+
+        Raises `StandbyUnfit` if it cannot answer, and `StorageUnavailable` or `Conflict` as every transaction does.
+        INVARIANT: no other task's, and nothing that writes or opens content (SCL-4, TIR-5).
+        """
+        assert self.replica is not None, "no standby is configured"
+        replica, lag = self.replica, 0.0
+        with _ErrorTranslation(self._explain):
+            pool = await replica.pool()
+
+            async def begin_on(connection: Connection) -> Transaction:
+                nonlocal lag
+                lag = await replica.fit(connection, tenant_id)
+                begin = begin_statements(tenant_id, True, True)
+                return Transaction(tenant_id, now, connection, begin, writes=False, task="auditor", lags=True)
+
+            try:
+                turn = self._turn(tenant_id, "standby")
+                async with self._running(pool, turn, pool.take, begin_on) as transaction:
+                    yield transaction, lag
+            except psycopg.ProgrammingError as error:
+                # It has not replayed a migration yet: a table, a column, a grant.
+                raise StandbyUnfit("behind") from error
+
+    @asynccontextmanager
+    async def _running(
+        self,
+        pool: Pool,
+        turn: Semaphore,
+        take: Callable[[], Awaitable[Connection]],
+        begin: Callable[[Connection], Awaitable[Transaction]],
+        on_error: Callable[[Connection, Exception], Awaitable[None]] | None = None,
+    ) -> AsyncGenerator[Transaction]:
+        """`take` a connection of that pool and `begin` a transaction; commit at the end, roll back on an error.
+
+        `on_error` is called with an error after the rollback, and may raise another in its place.
+        """
+        try:
+            turn.acquire_nowait()
+        except WouldBlock:
+            await pool.unless_away(turn.acquire)
+        try:
+            connection, transaction = await take(), None
+            try:
+                transaction = await begin(connection)
+                yield transaction
+                await transaction.complete()
+            except Exception as error:
+                connection = transaction.connection if transaction is not None else connection
+                if (cancellation := _cancellation_behind(error)) is not None:
+                    connection.pgconn.finish()
+                    raise cancellation from None
+                await _roll_back(connection)
+                if on_error is not None:
+                    await on_error(connection, error)
+                raise
+            except BaseException:
+                # Cancelled inside: the state of the connection is unknown, so it is closed.
+                connection = transaction.connection if transaction is not None else connection
+                connection.pgconn.finish()
+                raise
+            finally:
+                with CancelScope(shield=True):
+                    await pool.put(transaction.connection if transaction is not None else connection)
+        finally:
+            turn.release()
+
+    async def _raise_node_away(self, tenant_id: str, connection: Connection, error: Exception) -> None:
+        """Raise `NodeAway` if the error came because of the tenant's node, and have the node looked at."""
+        if connection.hung_up:
+            if self.nodes.away and (tenant_id == EVERY_TENANT or await self.nodes.is_away(tenant_id)):
+                raise NodeAway from error
+        elif connection.of_cluster and node_lost(error):
+            self.nodes.suspect(tenant_id)
+            raise NodeAway from error
+
+    def _turn(self, tenant_id: str, task: str) -> Semaphore:
         """The semaphore that limits how many connections one tenant uses at once (ISO-3)."""
         turn = self._turns.get((tenant_id, task))
         if turn is None:
@@ -170,6 +295,8 @@ class Storage:
     async def _pool(self, task: Task) -> Pool:
         pool = self._pools.get(task)
         if pool is None:
+            if self._closed:
+                raise StorageUnavailable(CLOSED)
             place, size = self._address.for_task(task), self._max_connections
             pool = Pool(
                 place,
@@ -178,6 +305,7 @@ class Storage:
                 max_size=size,
                 explain=self._explain,
                 names_statements=self._address.pooler is None,
+                primaries=self.primaries,
             )
             self._pools[task] = pool
         if not pool.is_open:
@@ -187,14 +315,24 @@ class Storage:
 
 @asynccontextmanager
 async def as_owner(
-    address: Address, tenant_id: str, now: datetime, *, row_keys: RowKeys | None = None, read_only: bool = False
+    address: Address,
+    tenant_id: str,
+    now: datetime,
+    *,
+    row_keys: RowKeys | None = None,
+    read_only: bool = False,
+    on_node: bool = False,
 ) -> AsyncGenerator[Transaction]:
     """A transaction of that tenant as the owner of the tables, for maintenance only.
 
-    With `row_keys` its events list the rows it inserts. A `read_only` one sees one snapshot, and cannot write.
+    With `row_keys` its events list the rows it inserts. A `read_only` one sees one snapshot, and cannot write. One that
+    is `on_node` goes to the node of a cluster that holds the tenant's rows, not through the coordinator; on one server
+    it is like any other.
     """
     with _ErrorTranslation():
-        async with await Connection.connect(address.for_owner(), autocommit=True, row_factory=dict_row) as connection:
+        place = await node_of(address.for_owner(), tenant_id) if on_node else address.for_owner()
+        async with await Connection.connect(place, autocommit=True, row_factory=dict_row) as connection:
+            await connection.ask_whether_of_cluster()
             begin = begin_statements(tenant_id, read_only, read_only)
             transaction = Transaction(tenant_id, now, connection, begin, writes=not read_only, _row_keys=row_keys)
             yield transaction
@@ -237,14 +375,16 @@ class _ErrorTranslation:
                 | psycopg.errors.SerializationFailure()
             ):
                 raise Conflict("another transaction changes the same rows; try again") from error
-            case psycopg.errors.ForeignKeyViolation() if error.diag.constraint_name == _KEY_VERSION:
+            case psycopg.errors.ForeignKeyViolation() if violates(error, _KEY_VERSION):
                 raise Conflict("the tenant's key is being rotated; try again") from error
-            case psycopg.errors.UniqueViolation() if error.diag.constraint_name == _ONCE:
+            case psycopg.errors.UniqueViolation() if violates(error, _ONCE):
                 raise RequestRepeated("was carried out before", field="idempotency_key") from error
             case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
                 raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
             case psycopg.errors.ProgramLimitExceeded():
                 raise TooLarge("is larger than the database can hold in one place") from error
+            case psycopg.Error() if node_lost(error):
+                raise NodeAway from error
             case PoolTimeout() | TooManyRequests() | psycopg.OperationalError():
                 raise unavailable(error, self._explain) from error
             case _:

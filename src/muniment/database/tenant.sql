@@ -28,7 +28,8 @@ INSERT INTO subjects (tenant_id, holder, wrapped_key, key_version, created_at)
 VALUES (:tenant_id, :holder, :wrapped_key, :key_version, :now) ON CONFLICT DO NOTHING
 
 -- name: renew_subject
-SELECT renew_subject(:holder, :wrapped_key, :key_version)
+-- plan: each time
+SELECT renew_subject(:tenant_id::text COLLATE "C", :holder, :wrapped_key, :key_version)
 
 -- name: outdated_keys
 -- Data keys wrapped under an earlier version of the tenant's key, after a holder.
@@ -37,11 +38,13 @@ WHERE tenant_id = :tenant_id AND key_version < :version AND wrapped_key IS NOT N
 ORDER BY holder LIMIT :count
 
 -- name: rewrap
-SELECT rewrap_subjects(:holders, :before, :wrapped, :version)
+-- plan: each time
+SELECT rewrap_subjects(:tenant_id::text COLLATE "C", :holders, :before, :wrapped, :version)
 
 -- name: drop_keys
+-- plan: each time
 -- Drop the versions that wrap nothing any more; returns how many earlier ones are still needed.
-SELECT drop_tenant_keys(:version) AS needed
+SELECT drop_tenant_keys(:tenant_id::text COLLATE "C", :version) AS needed
 
 -- name: add_audit_key
 -- Of two transactions one inserts the row; the other finds it.
@@ -56,6 +59,7 @@ SELECT wrapped, key_version FROM audit_keys WHERE tenant_id = :tenant_id
 SELECT created_at FROM audit_keys WHERE tenant_id = :tenant_id
 
 -- name: rewrap_audit_key
+-- plan: each time
 SELECT rewrap_audit_key(:tenant_id::text COLLATE "C", :before, :wrapped, :version)
 
 -- name: clock
@@ -106,10 +110,6 @@ VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, :txid, :vi
 -- each: n, event_id, type, actor, body, rows
 INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, rows, txid)
 VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :rows, :txid)
-
--- name: every
--- Every tenant, for maintenance.
-SELECT tenant_id FROM tenants ORDER BY tenant_id
 
 -- name: pack
 SELECT p.pack, p.digest, p.document, p.registered_at, p.registered_by, p.usable, EXISTS (

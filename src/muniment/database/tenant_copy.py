@@ -3,6 +3,9 @@
 Both run as the owner of the tables, in a transaction of that tenant, and hold no more than a block of rows at a time.
 Row-level security applies: rows of another tenant can be neither read nor written, and only a transaction that
 restores its tenant may write rows as they were.
+
+On a cluster rows are copied in on the tenant's node, into its shards: the coordinator would bring them there by COPY,
+which row-level security refuses; and it defers no foreign key on the node.
 """
 
 from collections.abc import AsyncIterator, Generator
@@ -14,7 +17,9 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
+from muniment.database.begin import restoring_statement
 from muniment.database.connection import Connection
+from muniment.database.statements import Statement
 from muniment.database.storage import Transaction
 from muniment.errors import BackupBroken, Conflict
 
@@ -22,7 +27,7 @@ from muniment.errors import BackupBroken, Conflict
 LEFT_OUT = {
     "tenant_keys": "wrapped by the master key of one installation: they are wrapped for the receiver instead",
     "index_holders": "which processes hold an index now",
-    "attendances": "who has a page open now",
+    "presence": "who has a page open now",
 }
 # What a column becomes in the installation that it is copied into.
 _CHANGED: dict[tuple[str, str], LiteralString] = {
@@ -34,7 +39,11 @@ _CHANGED: dict[tuple[str, str], LiteralString] = {
     ("notices", "lease"): "NULL",
     ("notices", "leased_until"): "NULL",
 }
-_TENANT = "tenant_id = current_setting('muniment.tenant', true)"
+# A restore begins with rows of these: one that is there already is another restore's, or the tenant's own.
+_MADE_BY_A_RESTORE = ("tenants", "tenant_clock", "tenant_restores")
+_DEFERRED = Statement("deferred", "SET CONSTRAINTS ALL DEFERRED")
+# A node of a cluster refuses to write to a shard under its own name otherwise.
+_INTO_SHARDS = Statement("into shards", "SET LOCAL citus.enable_manual_changes_to_shards = on")
 
 
 @dataclass(frozen=True)
@@ -61,12 +70,28 @@ async def tables(tx: Transaction) -> list[Table]:
     return [Table(name, tuple(found[name])) for name in order if name not in LEFT_OUT]
 
 
-async def copy_out(connection: Connection, table: Table) -> AsyncIterator[bytes]:
+async def places(tx: Transaction) -> dict[str, str]:
+    """The tables under other names where the transaction writes: on a node of a cluster, the tenant's shards.
+
+    It is asked once the transaction has written, from when on the shards cannot be moved. Raises `Conflict` if they
+    were moved to another node before.
+    """
+    if not tx.connection.of_cluster:
+        return {}
+    shards = await tx.rows("copying.shards")
+    if not all(row["here"] for row in shards):
+        raise Conflict("the tenant's place on the cluster was moved at this moment; try again", field="tenant")
+    await tx.connection.exchange([(_INTO_SHARDS, [])])
+    return {row["place"]: row["shard"].removeprefix("muniment.") for row in shards}
+
+
+async def copy_out(tx: Transaction, table: Table) -> AsyncIterator[bytes]:
     """Yield the rows of the transaction's tenant, in PostgreSQL's binary COPY format, piece by piece."""
-    statement = sql.SQL("COPY (SELECT {} FROM muniment.{} WHERE {}) TO STDOUT (FORMAT binary)").format(
-        _names(table.columns), sql.Identifier(table.name), sql.SQL(_TENANT)
+    # The tenant's name itself: by a setting a cluster would not know the shard.
+    statement = sql.SQL("COPY (SELECT {} FROM muniment.{} WHERE tenant_id = {}) TO STDOUT (FORMAT binary)").format(
+        _names(table.columns), sql.Identifier(table.name), sql.Literal(tx.tenant_id)
     )
-    async with connection.cursor() as cursor, cursor.copy(statement) as copy:
+    async with tx.connection.cursor() as cursor, cursor.copy(statement) as copy:
         while piece := await copy.read():
             yield bytes(piece)
 
@@ -74,8 +99,10 @@ async def copy_out(connection: Connection, table: Table) -> AsyncIterator[bytes]
 class CopyIn:
     """Takes the rows of one table and inserts them at the end; one of another tenant, or that breaks a rule, raises."""
 
-    def __init__(self, connection: Connection, table: Table) -> None:
+    def __init__(self, connection: Connection, table: Table, place: str) -> None:
         self._table = table
+        # The table's own name, or that of its shard.
+        self._place = place
         self._cursor = connection.cursor()
         self._staged = sql.Identifier(f"restored_{table.name}")
         self._copying: Any = None
@@ -100,7 +127,7 @@ class CopyIn:
             values = sql.SQL(", ").join(self._value(name) for name in self._table.columns)
             await self._cursor.execute(
                 sql.SQL("INSERT INTO muniment.{} ({}) SELECT {} FROM {}").format(
-                    sql.Identifier(self._table.name), _names(self._table.columns), values, self._staged
+                    sql.Identifier(self._place), _names(self._table.columns), values, self._staged
                 )
             )
         rows = self._cursor.rowcount
@@ -113,35 +140,30 @@ class CopyIn:
         return sql.Identifier(column) if changed is None else sql.SQL(changed)
 
 
-class _refusing:  # noqa: N801  reads like a function
-    """Turns what the database says against a row into the error of a backup; no value of the row is repeated."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        match error:
-            case psycopg.errors.UniqueViolation() if self._table.name in ("tenants", "tenant_clock", "tenant_restores"):
-                raise Conflict("there is such a tenant, or somebody restores it now", field="tenant") from error
-            case psycopg.errors.IntegrityError() | psycopg.errors.DataError() | psycopg.errors.InsufficientPrivilege():
-                raise BackupBroken(
-                    f"rows of {self._table.name} break a rule of the database ({type(error).__name__})"
-                ) from error
-            case _:
-                return
-
-
 @contextmanager
-def refusing_where_there() -> Generator[None]:
-    """Turn the database's refusal to restore a tenant that is there into `Conflict`."""
+def _refusing(table: Table) -> Generator[None]:
+    """Turn what the database says against a row into the error of a backup; no value of the row is repeated."""
     try:
         yield
-    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UniqueViolation) as error:
+    except (psycopg.errors.IntegrityError, psycopg.errors.DataError, psycopg.errors.InsufficientPrivilege) as error:
+        if isinstance(error, psycopg.errors.UniqueViolation) and table.name in _MADE_BY_A_RESTORE:
+            raise Conflict(
+                "this database has a tenant of that name, or somebody restores it now", field="tenant"
+            ) from error
+        raise BackupBroken(f"rows of {table.name} break a rule of the database ({type(error).__name__})") from error
+
+
+async def begin_restore(tx: Transaction, backup_id: str, by: str, digest: bytes) -> None:
+    """Let the transaction write rows of its tenant as they were, and record that; raises `Conflict` if it is there.
+
+    Of two that restore it at once, or beside its first capture, the keys of `tenants` and `tenant_clock` let one pass.
+    """
+    if await tx.row("copying.there") is not None:
         raise Conflict(
-            "there is such a tenant: a backup is brought in only where there is none", field="tenant"
-        ) from error
+            "this database has a tenant of that name: a backup is brought in only where there is none", field="tenant"
+        )
+    await tx.connection.exchange([(restoring_statement(tx.tenant_id), []), (_DEFERRED, [])])
+    await tx.do("copying.begin_restore", backup_id=backup_id, at=tx.now, by=by, digest=digest)
 
 
 async def check_references(tx: Transaction) -> None:
@@ -151,12 +173,6 @@ async def check_references(tx: Transaction) -> None:
             await cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     except psycopg.errors.IntegrityError as error:
         raise BackupBroken("rows refer to others that are not there") from error
-
-
-async def defer_references(tx: Transaction) -> None:
-    """Let rows refer to others that come after them."""
-    async with tx.connection.cursor() as cursor:
-        await cursor.execute("SET CONSTRAINTS ALL DEFERRED")
 
 
 def _names(columns: tuple[str, ...]) -> sql.Composed:

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal
 
 from psycopg import OperationalError
-from psycopg.errors import InFailedSqlTransaction
+from psycopg.errors import InFailedSqlTransaction, InvalidTextRepresentation
 
 from muniment.database.begin import ONE_PLAN
 from muniment.database.clock import clock_ahead
@@ -16,9 +16,11 @@ from muniment.database.connection import Command, Connection, Reply
 from muniment.database.event_batches import Item, batched
 from muniment.database.event_rows import EventRows
 from muniment.database.row_digests import insert_plan
-from muniment.database.row_lists import RowKey, pack
+from muniment.database.row_lists import pack
 from muniment.database.server_liveness import Row
 from muniment.database.statements import Statement, chunks, many, statement
+from muniment.database.ticks import RowKeys as RowKeys
+from muniment.database.ticks import Tick as Tick
 from muniment.errors import ClockAhead, PackChanged
 from muniment.model.events import EventType
 from muniment.model.fields import LATEST as LATEST
@@ -31,6 +33,7 @@ TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs", "su
 NamedStatement = tuple[str, dict[str, Any]]
 
 _COMMIT = Statement("commit", "COMMIT")
+_ROLLBACK = Statement("rollback", "ROLLBACK")
 _TRANSACTION_ID: NamedStatement = ("tenant.transaction_id", {})
 # How often a transaction's first commands are sent again, and how soon a connection that was dead already fails: one
 # that was ended while it ran the commands is not replaced, or nobody could end a statement.
@@ -38,25 +41,6 @@ _REPLACEMENTS = 2
 _AT_ONCE_SECONDS = 0.1
 # An insert by columns of at least so many rows sends what they have in common once.
 _COMPARED_FROM = 16
-
-
-class RowKeys(Protocol):
-    """Source of the key that row digests are made with; `Vault` implements it."""
-
-    def knows_row_key(self, tenant_id: str) -> bool:
-        """Whether the tenant's key is cached in this process."""
-        ...
-
-    async def row_key(self, tx: "Transaction") -> RowKey | None:
-        """Return the tenant's key, or None if its rows are not digested yet."""
-        ...
-
-
-class Tick(NamedTuple):
-    """The tenant's sequence number and time of one transaction."""
-
-    seq: int
-    at: datetime
 
 
 @dataclass
@@ -94,6 +78,8 @@ class Transaction:
     # For the vault: a key was created here. The transaction may still roll back, so no key that it reads is cached.
     made_keys: bool = False
     round_trips: int = 0
+    # Whether it reads a standby: no key is opened there.
+    lags: bool = False
     # Whether its tick raises the tenant's visibility number.
     _changes_visible: bool = True
     # The pack that this transaction decides under, until it is confirmed to be the one in force.
@@ -256,6 +242,20 @@ class Transaction:
         self._committed = True
         return [reply.rows for reply in replies[-len(statements) - 1 : -1]]
 
+    async def commit_if(self, required: NamedStatement | None, *statements: NamedStatement) -> list[list[Row]] | None:
+        """Do as `commit_with`, behind a statement that fails with SQLSTATE 22P02 if the others are not to be run.
+
+        Returns None if it failed: then the transaction was rolled back.
+        """
+        if required is None:
+            return await self.commit_with(*statements)
+        try:
+            return (await self.commit_with(required, *statements))[1:]
+        except InvalidTextRepresentation:
+            await self._connection.exchange([(_ROLLBACK, [])])
+            self._committed = True
+            return None
+
     async def tick(self, *locks: NamedStatement) -> Tick:
         """Take the tenant's next sequence number, once per transaction.
 
@@ -275,7 +275,7 @@ class Transaction:
             if self._tick is None:
                 raise await self._clock_ahead()
             visible_seq = self._tick.seq if self._changes_visible else None
-            if not self._one_plan:
+            if not self._one_plan and not self.connection.of_cluster:
                 self._pending += [(one, []) for one in ONE_PLAN]
             self.defer("tenant.record_tick", **clock[0], visible_seq=visible_seq)
         assert self._tick is not None

@@ -1,10 +1,10 @@
-"""Keys for the demo tenant: one for each person and the agent, created at each start and valid for a day."""
+"""Keys for the demo tenant: one for each person, the agent and a customer, created at each start, valid for a day."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from muniment.demo.shop import ADA, AGENT, LABELS, PEOPLE, SHOP
+from muniment.demo.shop import ADA, AGENT, CUSTOMER, LABELS, PEOPLE, SHOP
 from muniment.model.context import Principal
 from muniment.sync import Fabric
 
@@ -13,6 +13,7 @@ _FILE = "demo-keys"
 # Who gets a key, and what they do.
 HOLDERS: tuple[tuple[Principal, str], ...] = (
     *((person, SHOP["people"][name]["does"]) for name, person in PEOPLE.items()),
+    (CUSTOMER, SHOP["customer"]["does"]),
     (AGENT, SHOP["agent"]["does"]),
 )
 
@@ -29,6 +30,7 @@ def create_tokens(fabric: Fabric) -> dict[str, str]:
             principal_id=who.id,
             kind=who.kind,
             roles=who.roles,
+            user_id=who.id if who.kind == "end_user" else None,
             clearance=LABELS if who.kind == "agent" else None,
             speaks_for=who.speaks_for,
             expires_in="1d",

@@ -81,8 +81,8 @@ def _all_events(fabric: Fabric) -> Iterator[Event]:
 
 
 def _seeded(seed: int) -> Random:
-    """Return random numbers that are the same each time, so that the demo is; they guard nothing."""
-    return Random(seed)  # noqa: S311
+    """Return random numbers that are the same each time, so that the demo is."""
+    return Random(seed)  # noqa: S311  they guard nothing
 
 
 class _Shop:
@@ -102,13 +102,13 @@ class _Shop:
         """Play what is captured, reviewed and recalled on one day."""
         self._random = _seeded(day)
         self._clock.now = max(self._clock.now, self._start + timedelta(days=day, hours=self._random.randint(0, 2)))
+        if day in SHOP["packs"]:
+            self._register_pack(day)
         if day == 0:
             self._grant_consents()
             self._propose_addresses()
             self._capture_policies()
             self._propose_relations()
-        if day in SHOP["packs"]:
-            self._fabric.packs.register(ADA, SHOP["packs"][day])
         self._propose_preferences(day)
         if day % 3 == 0:
             self._propose_decision(day)
@@ -120,14 +120,20 @@ class _Shop:
         if day % 10 == 9:
             self._fabric.seal(TENANT)
 
+    def _register_pack(self, day: int) -> None:
+        ref = self._fabric.packs.register(ADA, SHOP["packs"][day]).ref
+        if day == 0 and self._fabric.packs.in_force(ADA).pack != ref:
+            self._fabric.packs.activate(ADA, ref, reason="the shop's own pack")
+
     def _grant_consents(self) -> None:
-        for number, customer in enumerate(CUSTOMERS):
+        """Grant the consents of the customers whose names are known, and name them."""
+        for number, (customer, name) in enumerate(CUSTOMERS.items()):
             subject = f"customer:{customer}"
-            if self._fabric.consent.list(PETRA, subject=subject, limit=1):
-                continue
-            # That of the first customer ends three days from today.
-            lasts = timedelta(days=DAYS + 3 if number == 0 else DAYS * 4)
-            self._fabric.consent.grant(PETRA, **shop.consent_fields(subject, valid_until=self._clock.now + lasts))
+            if not self._fabric.consent.list(PETRA, subject=subject, limit=1):
+                # That of the first customer ends three days from today.
+                lasts = timedelta(days=DAYS + 3 if number == 0 else DAYS * 4)
+                self._fabric.consent.grant(PETRA, **shop.consent_fields(subject, valid_until=self._clock.now + lasts))
+            self._fabric.subjects.name(PETRA, subject, name)
 
     def _propose_addresses(self) -> None:
         """Propose and approve personal data of a few customers, which their consents cover."""

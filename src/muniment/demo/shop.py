@@ -23,6 +23,7 @@ PEOPLE = {
     for name, one in SHOP["people"].items()
 }
 AGENT = Principal(tenant_id=TENANT, id=SHOP["agent"]["id"], kind="agent", roles={"agent"}, speaks_for=SPEAKS_FOR)
+CUSTOMER = Principal(tenant_id=TENANT, id=SHOP["customer"]["id"], kind="end_user", roles={"subject"})
 ADA, ANTON, BORIS, CLARA, OLGA, PETRA = (PEOPLE[name] for name in ("ada", "anton", "boris", "clara", "olga", "petra"))
 
 

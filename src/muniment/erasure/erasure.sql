@@ -24,8 +24,9 @@ JOIN erasures e ON e.tenant_id = :tenant_id AND e.seq > c.seq AND {covered_fact 
 WHERE c.tenant_id = :tenant_id AND c.candidate_id = ANY (:candidate_ids)
 
 -- name: blank_late
+-- plan: each time
 -- Blank captures whose facts were found to name somebody whom a later erasure covers.
-SELECT erase_late(:capture_ids) AS captures
+SELECT erase_late(:tenant_id::text COLLATE "C", :capture_ids) AS captures
 
 -- name: unread
 -- How many captures from before an erasure that waits for its purge were not read yet: whom they name is not known.
@@ -72,10 +73,11 @@ VALUES (:tenant_id, :erasure_id, :seq, :at, :txid, :by, :subject, :user_id, :hol
   :captures, :requested_by)
 
 -- name: erase_content
-SELECT erase_content(:erasure_id)
+-- plan: each time
+SELECT erase_content(:tenant_id::text COLLATE "C", :erasure_id)
 
 -- name: list
--- The receipts, the latest first, each with what was erased; from a place on, or one of them.
+-- The receipts, the latest first, each with what was erased; from a place on, of a range of time, or one of them.
 SELECT e.tenant_id, e.erasure_id, e.seq, e.erased_at, e.by, e.subject, e.user_id, e.holders, e.memories, e.purged_at,
   e.fact_id, e.facts, e.captures, e.requested_by,
   CASE WHEN e.purged_at IS NULL THEN (SELECT j.error FROM job_runs j WHERE j.tenant_id = :tenant_id AND j.job = 'purge') END AS purge_waits,
@@ -84,6 +86,7 @@ SELECT e.tenant_id, e.erasure_id, e.seq, e.erased_at, e.by, e.subject, e.user_id
 FROM erasures e
 WHERE e.tenant_id = :tenant_id AND (:erasure_id::text IS NULL OR e.erasure_id = :erasure_id)
   AND (e.seq, e.erasure_id) < (:seq::bigint, :after)
+  AND (:since::timestamptz IS NULL OR e.erased_at >= :since) AND (:until::timestamptz IS NULL OR e.erased_at < :until)
 ORDER BY e.seq DESC, e.erasure_id DESC LIMIT :count
 
 -- name: place

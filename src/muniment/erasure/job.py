@@ -1,10 +1,15 @@
 """The purge job (ERA-3): rotate the key, rewrite the tables, clear the old log, and date the receipts."""
 
+from functools import partial
+
 import anyio
 
 from muniment.archives import verbs as archives
+from muniment.database.cluster import checks
+from muniment.database.migrate import as_owner_of_schema
 from muniment.erasure import key_rotation as rotation
 from muniment.erasure import purge
+from muniment.erasure.purge_nodes import Servers
 from muniment.errors import PurgeIncomplete
 from muniment.job import JobResult
 from muniment.opening import Opened
@@ -24,12 +29,16 @@ async def run(opened: Opened, tenant_id: str) -> JobResult:
     await _require_all_read(opened, tenant_id)
     await archives.blank(context, tenant_id)
     await rotation.rotate(context, tenant_id)
-    await purge.require_possible(opened.superuser)
-    await purge.wait_for_snapshots(opened.superuser)
+    servers = await Servers.of(opened.superuser)
+    await servers.each(purge.require_possible)
+    await servers.each(purge.wait_for_snapshots)
     await _require_dropped(opened, tenant_id, waiting)
-    await purge.rewrite(opened.address, tenant_id)
-    await purge.remove_unowned_files(opened.superuser, opened.data)
-    await purge.clear_log(opened.superuser)
+    await servers.require_nothing_left_behind()
+    shards = await servers.rewrite(opened.address, tenant_id)
+    await servers.each(partial(purge.remove_unowned_files, data=opened.data))
+    await servers.clear_logs(opened.standbys)
+    await servers.require_unmoved(opened.address, tenant_id, shards)
+    await _require_sound(opened)
     async with context.transaction(tenant_id, "jobs") as tx:
         done = await tx.rows("erasure.purged", erasure_ids=waiting)
         if done:
@@ -37,6 +46,13 @@ async def run(opened: Opened, tenant_id: str) -> JobResult:
                 tx.event_rows.add("erasures.purged", erasure_id=row["erasure_id"], purged_at=row["purged_at"])
             tx.emit("memory.note", "auto", about="purged", erasures=[row["erasure_id"] for row in done])
     return JobResult({"erasures": len(done)})
+
+
+async def _require_sound(opened: Opened) -> None:
+    """Raise `PurgeIncomplete` while a cluster keeps less than is promised, or a node cannot be checked (SCL-2)."""
+    async with as_owner_of_schema(opened.address) as connection:
+        if found := await checks.problems(connection):
+            raise PurgeIncomplete(f"the cluster is not safe to use: {found[0]}")
 
 
 async def _require_all_read(opened: Opened, tenant_id: str) -> None:

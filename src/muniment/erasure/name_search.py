@@ -6,6 +6,7 @@ from typing import Any, get_args
 from pydantic_core import from_json
 
 from muniment.archives import store as archived
+from muniment.capture.read_log import record_reads
 from muniment.context import FabricContext
 from muniment.database.storage import Row, Transaction
 from muniment.erasure import store as erasure
@@ -24,6 +25,7 @@ _SLICE = 50
 PLACES: tuple[Place, ...] = get_args(Place)
 # The statement that reads the texts of each place, and the column that they are sealed for.
 _SOURCES: dict[Place, tuple[str, str]] = {
+    "name": ("search.name", "subjects.display_name"),
     "memory": ("search.memory", "memory_bodies.content"),
     "candidate": ("search.candidate", "candidates.content"),
     "capture": ("search.capture", "captures.content"),
@@ -32,6 +34,11 @@ _SOURCES: dict[Place, tuple[str, str]] = {
     "recall": ("search.recall", "recalls.query"),
     "consent": ("search.consent", "consents.evidence"),
 }
+# Places that hold one text and no JSON, with the name of their field.
+_PLAIN: dict[Place, str] = {"name": "display_name", "recall": "query"}
+_CAPTURES: frozenset[Place] = frozenset({"capture", "archived"})
+# Places of texts that belong to a fact, or on which one rests.
+_OF_FACTS: frozenset[Place] = frozenset({"candidate", "capture", "note"})
 
 
 @dataclass
@@ -69,14 +76,17 @@ async def search(context: FabricContext, officer: Principal, request: NameSearch
             page.place, page.row_id = before["place"], before["row_id"]
         while not page.full:
             await _search_more(context, tx, page)
+        hits = await _with_facts(tx, page.hits)
         counts = await tx.row("search.total")
     search_id = request.after or make_id("nsr", context.now())
     number = 1 if before is None else before["page"] + 1
+    captures = {one.id: one.place == "archived" for one in hits if one.place in _CAPTURES}
+    await record_reads(context, officer, captures)
     await _record(context, officer, page, search_id, number, mark, erasure_id)
     return NameSearch(
         search_id=search_id,
         page=number,
-        hits=tuple(page.hits),
+        hits=hits,
         searched=page.searched + (int(before["searched"]) if before is not None else 0),
         total=sum(counts.values()) if counts is not None else 0,
         unreadable=page.unreadable,
@@ -89,7 +99,8 @@ async def search(context: FabricContext, officer: Principal, request: NameSearch
 async def _mark(context: FabricContext, tenant_id: str, name: str) -> bytes:
     key = await context.own_key(tenant_id)
     assert key is not None, "the tenant was opened"
-    return key.digest(b"name search\0" + name.encode())
+    # Another mark than that of releases which did not search names: a search that one of them began begins anew.
+    return key.digest(b"name search 2\0" + name.encode())
 
 
 async def _page_before(tx: Transaction, request: NameSearchInput, mark: bytes) -> Row | None:
@@ -100,7 +111,7 @@ async def _page_before(tx: Transaction, request: NameSearchInput, mark: bytes) -
     if row is None:
         raise NotFound("no such search to go on with", field="after")
     if row["mark"] != mark or request.erasure_id not in (None, row["erasure_id"]):
-        raise InvalidInput("is a search for another name, or another erasure", field="after")
+        raise InvalidInput("is a search for another name, for another erasure or of an older release", field="after")
     if row["finished"]:
         raise InvalidInput("is finished: every text was searched", field="after")
     return row
@@ -153,13 +164,22 @@ async def _hit(context: FabricContext, tx: Transaction, page: _Page, row: Row) -
     except SealBroken:
         page.unreadable += 1
         return None
-    content = opened.decode() if page.place == "recall" else from_json(opened)
-    only = "query" if page.place == "recall" else "evidence_refs"
+    content = opened.decode() if page.place in _PLAIN else from_json(opened)
+    only = _PLAIN.get(page.place, "evidence_refs")
     for name, text in texts.fields(content, only):
         if (excerpt := texts.excerpt(page.name, text)) is not None:
             where = {"capture_id": row["capture_id"], "memory_id": row["memory_id"]}
+            where["subject"] = row["row_id"] if page.place == "name" else None
             return NameHit(place=page.place, id=row["row_id"], field=name, excerpt=excerpt, **where)
     return None
+
+
+async def _with_facts(tx: Transaction, hits: list[NameHit]) -> tuple[NameHit, ...]:
+    """Return the hits with the proposals by which their facts can be erased."""
+    ids = [one.id for one in hits if one.place in _OF_FACTS]
+    rows = await tx.rows("search.facts", ids=ids) if ids else []
+    facts = {row["id"]: row["proposal_id"] for row in rows}
+    return tuple(one.model_copy(update={"proposal_id": facts.get(one.id)}) for one in hits)
 
 
 async def _record(

@@ -11,6 +11,7 @@ from muniment.erasure.rules import Concerned, concerned
 from muniment.model.context import Principal
 from muniment.model.erasure import CapturesHeld, ErasureInput, MemoriesHeld, PersonHeld, PersonRead
 from muniment.model.ids import is_ceid
+from muniment.review.team_store import names_of
 from muniment.subject.store import PersonReader
 
 # Among how many of the latest recalls those of others are searched: no index finds a memory in them.
@@ -37,14 +38,16 @@ async def held(tx: Transaction, vault: Vault, person: Concerned) -> PersonHeld:
         ("people.facts", by_names),
         ("people.others", {"names": names, "holders": person.holders}),
     )
-    counted = MemoriesHeld(**memories)
+    counted = MemoriesHeld.model_validate({**memories, "named_in": tuple(memories["named_in"] or ())})
     removed = {name: facts[name] for name in _OF_FACTS} | {name: others[name] for name in _OF_OTHERS}
     removed["captures"] = sum(row["kept"] for row in captures)
     # Each open consent is revoked first, by a record of its own.
     removed["consent_evidence"] = others["evidence"] + others["consents"]
+    called = await names_of(tx, vault, person.holders)
     return PersonHeld(
         subject=person.subject,
         user_id=person.user_id,
+        display_name=next(iter(called.values()), None),
         aliases=tuple(one for one in person.holders if is_ceid(one) and one != person.subject),
         memories=counted,
         captures=tuple(_captures(row) for row in captures),

@@ -1,12 +1,14 @@
 -- What is held about a person: how much, who read it, and what an erasure of them would remove. Ids and numbers, no content.
--- `ARRAY[holder, ...] && names` is the condition `concerned` as the indexes of a person have it.
+-- What the condition `concerned` selects is found by the indexes of users, subjects and entities (`memories_of_person` and so on).
 
 -- name: memories
--- How many memories there are of the person that an erasure reaches, by what became of them.
+-- plan: each time
+-- How many memories there are of the person that an erasure reaches, by what became of them; and those about others that name them.
 WITH e AS MATERIALIZED (SELECT :names::text[] AS names, '{}'::text[] AS facts, '{}'::text[] AS captures),
 named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names)),
+own AS MATERIALIZED ({memories_of_person o}),
 theirs AS MATERIALIZED (
-  SELECT m.memory_id FROM memories m WHERE m.tenant_id = :tenant_id AND ARRAY[m.holder, m.subject, m.entity, '@' || m.user_id] && :names::text[]
+  SELECT memory_id FROM own
   UNION
   SELECT m.memory_id FROM named n
   JOIN candidates c ON c.tenant_id = :tenant_id AND c.capture_id = n.capture_id
@@ -14,14 +16,17 @@ theirs AS MATERIALIZED (
   JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
   CROSS JOIN e
   WHERE {covered_fact m})
-SELECT count(*) FILTER (WHERE f.tomb_seq IS NULL AND f.dead_seq IS NULL AND m.expires_at > :now) AS live,
-  count(*) FILTER (WHERE f.tomb_seq IS NULL AND (f.dead_seq IS NOT NULL OR m.expires_at <= :now)) AS ended,
-  count(*) FILTER (WHERE f.tomb_seq IS NOT NULL) AS removed
-FROM theirs t
-JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = t.memory_id
-JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = t.memory_id
+SELECT count(*) FILTER (WHERE f.tomb_seq IS NULL AND f.dead_seq IS NULL AND f.expires_at > :now) AS live,
+  count(*) FILTER (WHERE f.tomb_seq IS NULL AND (f.dead_seq IS NOT NULL OR f.expires_at <= :now)) AS ended,
+  count(*) FILTER (WHERE f.tomb_seq IS NOT NULL) AS removed,
+  count(*) FILTER (WHERE f.tomb_seq IS NULL AND NOT f.memory_id = ANY (ARRAY(SELECT memory_id FROM own))) AS naming,
+  (array_agg(f.memory_id ORDER BY f.memory_id DESC)
+    FILTER (WHERE f.tomb_seq IS NULL AND NOT f.memory_id = ANY (ARRAY(SELECT memory_id FROM own))))[1:100] AS named_in
+FROM memory_scope f
+WHERE f.tenant_id = :tenant_id AND f.memory_id = ANY (ARRAY(SELECT memory_id FROM theirs))
 
 -- name: captures
+-- plan: each time
 -- The captures of the person by kind and by who wrote them down, archived ones too; `kept` still have their content.
 WITH e AS MATERIALIZED (SELECT :names::text[] AS names, '{}'::text[] AS facts, '{}'::text[] AS captures),
 named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names))
@@ -29,11 +34,7 @@ SELECT found.kind, found.source, count(*) AS captures, count(*) FILTER (WHERE fo
   count(*) FILTER (WHERE found.kept) AS kept
 FROM (
   SELECT c.kind, c.source, false AS archived, c.content <> '' AS kept FROM captures c
-  WHERE c.tenant_id = :tenant_id AND ARRAY[c.holder, c.subject, c.entity, '@' || c.user_id] && :names::text[]
-  UNION ALL
-  SELECT c.kind, c.source, false AS archived, c.content <> '' AS kept FROM captures c
-  WHERE c.tenant_id = :tenant_id AND c.capture_id = ANY (ARRAY(SELECT capture_id FROM named))
-    AND (ARRAY[c.holder, c.subject, c.entity, '@' || c.user_id] && :names::text[]) IS NOT TRUE
+  WHERE c.tenant_id = :tenant_id AND c.capture_id = ANY (ARRAY({captures_of_person o} UNION SELECT capture_id FROM named))
   UNION ALL
   SELECT 'archived', 'archived', true, false FROM archived_captures c CROSS JOIN e
   WHERE c.tenant_id = :tenant_id AND ({concerned c} OR c.capture_id IN (SELECT capture_id FROM named)) AND {covered_capture c}
@@ -41,11 +42,13 @@ FROM (
 GROUP BY found.kind, found.source ORDER BY found.kind, found.source
 
 -- name: facts
+-- plan: each time
 -- The candidates of the person that still have content, and how many rows hang on them.
 WITH e AS MATERIALIZED (SELECT :names::text[] AS names, '{}'::text[] AS facts, '{}'::text[] AS captures),
 named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names)),
 theirs AS MATERIALIZED (
-  SELECT c.candidate_id, c.content <> '' AS kept FROM candidates c WHERE c.tenant_id = :tenant_id AND ARRAY[c.holder, c.subject, c.entity, '@' || c.user_id] && :names::text[]
+  SELECT c.candidate_id, c.content <> '' AS kept FROM candidates c
+  WHERE c.tenant_id = :tenant_id AND c.candidate_id = ANY (ARRAY({candidates_of_person o}))
   UNION
   SELECT c.candidate_id, c.content <> '' FROM candidates c CROSS JOIN e
   WHERE c.tenant_id = :tenant_id AND c.capture_id = ANY (ARRAY(SELECT capture_id FROM named)) AND {covered_fact c}),
@@ -60,13 +63,14 @@ SELECT (SELECT count(*) FROM theirs WHERE kept) AS candidates,
     AND k.proposal_id = ANY (ARRAY(SELECT proposal_id FROM proposed))) AS rejection_marks
 
 -- name: others
+-- plan: each time
 -- Keys, model answers, questions of recalls and evidence of consents that an erasure of the person would remove.
 WITH e AS MATERIALIZED (SELECT :names::text[] AS names, '{}'::text[] AS facts, '{}'::text[] AS captures),
 named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names))
 SELECT (SELECT count(*) FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders) AND wrapped_key IS NOT NULL) AS keys,
-  (SELECT count(*) FROM extractions x WHERE x.tenant_id = :tenant_id AND x.capture_id IN (
-    SELECT c.capture_id FROM captures c WHERE c.tenant_id = :tenant_id AND ARRAY[c.holder, c.subject, c.entity, '@' || c.user_id] && :names::text[]
-    UNION SELECT c.capture_id FROM captures c JOIN named n ON c.tenant_id = :tenant_id AND c.capture_id = n.capture_id)) AS extractions,
+  (SELECT count(*) FROM extractions x WHERE x.tenant_id = :tenant_id AND x.capture_id = ANY (ARRAY(
+    {captures_of_person o}
+    UNION SELECT c.capture_id FROM captures c JOIN named n ON c.tenant_id = :tenant_id AND c.capture_id = n.capture_id))) AS extractions,
   (SELECT count(*) FROM recalls r CROSS JOIN e
     WHERE r.tenant_id = :tenant_id AND r.query IS NOT NULL AND {covered_recall r}) AS recall_queries,
   (SELECT count(*) FROM consents WHERE tenant_id = :tenant_id AND evidence <> '' AND subject = ANY (:names)) AS evidence,
@@ -81,7 +85,7 @@ SELECT (SELECT count(*) FROM subjects WHERE tenant_id = :tenant_id AND holder = 
 WITH e AS MATERIALIZED (SELECT :names::text[] AS names, '{}'::text[] AS facts, '{}'::text[] AS captures),
 named AS MATERIALIZED (SELECT DISTINCT capture_id FROM capture_names WHERE tenant_id = :tenant_id AND name = ANY (:names)),
 theirs AS MATERIALIZED (
-  SELECT m.memory_id FROM memories m WHERE m.tenant_id = :tenant_id AND ARRAY[m.holder, m.subject, m.entity, '@' || m.user_id] && :names::text[]
+  {memories_of_person o}
   UNION
   SELECT m.memory_id FROM named n
   JOIN candidates c ON c.tenant_id = :tenant_id AND c.capture_id = n.capture_id

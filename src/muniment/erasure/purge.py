@@ -2,6 +2,7 @@
 
 After a deletion the bytes are still in the free space of the tables and in the write-ahead log. The tables that hold
 content and keys of the tenant are rewritten; then the log is switched and checkpointed until nothing older is left.
+Everything here is about one server and its standbys; `purge_nodes` does it on every node of a cluster.
 
 A server that is killed inside a rewrite leaves a file that no table owns. It holds rows of every tenant, no later
 rewrite finds it, and PostgreSQL never removes it. INVARIANT: a file counts as unowned only if no table owned it in two
@@ -11,13 +12,16 @@ is removed last.
 """
 
 import re
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import anyio
 import anyio.to_thread
 import psycopg
 from psycopg import AsyncConnection, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from muniment.database.address import Address, servers_of
 from muniment.database.home import sync_folder
@@ -34,6 +38,8 @@ REWRITTEN = (
 )
 # How often, and after how many seconds each, to check whether old transactions have ended.
 TRIES, PAUSE = 50, 0.1
+# For so many times as long an archive may take to get on.
+ARCHIVE_TRIES = 6
 # Segments of the log kept for later use that are written over at most: 64 GiB of them.
 MOST_AHEAD = 4096
 RECYCLES = (
@@ -55,14 +61,36 @@ _MAY = """
 SELECT pg_has_role('pg_checkpoint', 'USAGE') AND pg_has_role('pg_monitor', 'USAGE')
   AND has_function_privilege('pg_switch_wal()', 'EXECUTE') AND has_function_privilege('pg_ls_dir(text)', 'EXECUTE')
 """
-# Standbys that follow the primary, each with a log of its own; a copy in the making, and a receiver of the log for an
+# Standbys that follow a server, each with a log of its own; a copy in the making, and a receiver of the log for an
 # archive, are none.
 _FOLLOWING = """
 SELECT count(*) FROM pg_stat_replication
 WHERE state <> 'backup' AND application_name NOT IN ('pg_basebackup', 'pg_receivewal')
 """
-# Segments, also those that a server left in part when it became the primary.
-_SEGMENTS = "SELECT name FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}([.]partial)?$'"
+# Where a standby gets its log from; nothing for one that gets none.
+_SENDER = "SELECT sender_host, sender_port FROM pg_stat_wal_receiver WHERE sender_host IS NOT NULL"
+# Segments before this one that the archive does not have yet: a checkpoint keeps them.
+_TO_ARCHIVE = """
+SELECT 1 FROM pg_ls_archive_statusdir()
+WHERE name ~ '^[0-9A-F]{24}([.]partial)?[.]ready$' AND substr(name, 9, 16) < %s
+LIMIT 1
+"""
+# How far the archive is; nothing where there is none, or where it failed last.
+_ARCHIVED = """
+SELECT archived_count FROM pg_stat_archiver
+WHERE current_setting('archive_mode') <> 'off'
+  AND (last_failed_time IS NULL OR last_archived_time > last_failed_time)
+"""
+_BEHIND = "SELECT 1 WHERE pg_last_wal_replay_lsn() < %s::pg_lsn"
+_TAKEN_OVER = "SELECT pg_last_wal_replay_lsn()::text"
+_STARTED = "SELECT pg_postmaster_start_time()"
+_NOT_STANDBY = (
+    "the server that MUNIMENT_REPLICA_URL names is no standby, and not the primary: it is a copy that is not cleared; "
+    "name a standby, or leave it out"
+)
+# Segments, also those that a server left in part when it became the primary, by their number: it goes on in every
+# timeline.
+_SEGMENTS = "SELECT substr(name, 9, 16) FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}([.]partial)?$'"
 
 
 async def purge_problems(conninfo: str) -> list[str]:
@@ -85,10 +113,20 @@ async def require_possible(conninfo: str) -> None:
 async def rewrite(address: Address, tenant_id: str) -> None:
     """Rewrite every table that held content or keys of the tenant, with its indexes and statistics."""
     async with await AsyncConnection.connect(address.for_owner(), autocommit=True) as connection:
-        await connection.execute("SET lock_timeout = '30s'")
-        for table in [await partition_of(connection, name, tenant_id) for name in REWRITTEN]:
-            # The rewrite makes a new file; the old one goes at the commit, its pages in the log at the checkpoint.
-            await connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(table)))
+        await rewrite_tables(connection, await tables_of(connection, tenant_id))
+
+
+async def tables_of(connection: AsyncConnection, tenant_id: str) -> list[str]:
+    """The tables, or partitions, that hold content and keys of the tenant."""
+    return [await partition_of(connection, name, tenant_id) for name in REWRITTEN]
+
+
+async def rewrite_tables(connection: AsyncConnection, tables: Iterable[str]) -> None:
+    """Rewrite these tables on the server of the connection, with their indexes and statistics."""
+    await connection.execute("SET lock_timeout = '30s'")
+    for table in tables:
+        # The rewrite makes a new file; the old one goes at the commit, its pages in the log at the checkpoint.
+        await connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(table)))
 
 
 async def wait_for_snapshots(conninfo: str) -> None:
@@ -113,87 +151,153 @@ async def _ended(connection: AsyncConnection, query: LiteralString, *arguments: 
     return False
 
 
-async def clear_log(conninfo: str) -> None:
+async def clear_log(conninfo: str, *, named: tuple[str, ...] = ()) -> None:
     """Remove everything from the write-ahead log that was written before now.
 
-    The logs of its standbys are cleared too, each named as a host of the address (SCL-6). Raises `PurgeIncomplete` if
-    the login may not, if an archive, a slot or a replica keeps the log, or if a standby is not reached.
+    The logs of its standbys are cleared too, each a host of the address, or `named` (SCL-6). Raises `PurgeIncomplete`
+    if the login may not, if an archive, a slot or a replica keeps the log, if a standby is not reached, or if one that
+    is named is a copy of its own.
     """
     await require_possible(conninfo)
-    standbys = await _standbys(conninfo)
+    standbys = await _standbys(servers_of(conninfo), named)
     async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
         try:
-            # From here on the server removes segments instead of renaming them: a checkpoint reads the settings.
-            await connection.execute("CHECKPOINT")
-            await _use_up(connection)
-            await connection.execute("SELECT pg_switch_wal()")
+            await _wait_for(standbys, connection)
+            last = max([await _last(connection), *[await _last_of(one) for one in standbys]])
+            # One renamed while `wal_recycle` was on holds its old content, and is written over.
+            for _ in range(MOST_AHEAD):
+                if await _segment(connection) > last:
+                    break
+                await connection.execute("SELECT pg_logical_emit_message(false, 'muniment', '')")
+                await _switch(connection, standbys)
+            else:
+                raise PurgeIncomplete("the server keeps more segments of the write-ahead log than can be written over")
+            await _switch(connection, standbys)
             first = await _segment(connection)
+            await _wait_for_archive(connection, first)
             # The second removes the segments that the first still keeps as those of the last checkpoint.
             for _ in range(2):
                 await connection.execute("CHECKPOINT")
-            left = [name for name in await _values(connection, _SEGMENTS) if name[:24] < first]
-            reached = str(await _value(connection, "SELECT pg_current_wal_insert_lsn()"))
-            if left:
-                raise PurgeIncomplete(f"{len(left)} old files of the write-ahead log are still kept by the server")
+            if left := [name for name in await _values(connection, _SEGMENTS) if name < first]:
+                raise PurgeIncomplete(_kept(left, "the server"))
+            await _wait_for(standbys, connection)
             for standby in standbys:
-                await _clear_standby(standby, connection, first, reached)
+                await _clear_standby(standby, first)
         except psycopg.errors.InsufficientPrivilege as error:
             raise PurgeIncomplete(RIGHTS) from error
 
 
-async def _standbys(conninfo: str) -> list[str]:
-    """The standbys among the servers that the address names.
+def _kept(segments: Collection[str], by: str) -> str:
+    why = "wal_keep_size, a replication slot or an archive_command that fails"
+    return f"{len(segments)} old files of the write-ahead log are still kept by {by}, for example because of {why}"
 
-    Raises `PurgeIncomplete` for a server that is not reached, or keeps old segments, and if more standbys follow the
-    primary than the address names: each has a log of its own.
+
+async def _standbys(hosts: Iterable[str], named: Iterable[str]) -> Collection[str]:
+    """The standbys among the hosts of the address, and those that are `named` beside it.
+
+    A `named` one may have become the primary of the address. Raises `PurgeIncomplete` for a server that is not
+    reached or keeps old segments, for a second server that is not a standby, and if one of these servers has, or
+    follows, a standby that is not among them: each has a log of its own.
     """
-    found: list[str] = []
-    following = 0
-    for place in servers_of(conninfo):
+    # By the start of the server: one that is named twice counts once.
+    standbys: dict[object, str] = {}
+    primaries: set[object] = set()
+    following: dict[object, int] = {}
+    senders: dict[object, str] = {}
+    for place, may_be_primary in (*((host, True) for host in hosts), *((one, False) for one in named)):
         try:
             async with await AsyncConnection.connect(place, autocommit=True) as connection:
+                started = await _value(connection, _STARTED)
+                following[started] = int(str(await _value(connection, _FOLLOWING)))
                 if await _value(connection, "SELECT pg_is_in_recovery()"):
                     await require_possible(place)
-                    found.append(place)
-                else:
-                    following = int(str(await _value(connection, _FOLLOWING)))
+                    standbys[started] = place
+                    if (sender := await (await connection.execute(_SENDER)).fetchone()) is not None:
+                        senders[started] = _at(place, *sender)
+                elif may_be_primary:
+                    primaries.add(started)
+                elif started not in primaries:
+                    raise PurgeIncomplete(_NOT_STANDBY)
         except psycopg.OperationalError as error:
             raise PurgeIncomplete("a server that the address names does not answer: its log is not cleared") from error
-    if following > len(found):
+    if len(primaries) > 1:
+        raise PurgeIncomplete("of the servers that the address names, more than one is no standby of another")
+    for place in senders.values():
+        # A sender that only the standby reaches cannot be asked; it counts as named.
+        with suppress(psycopg.OperationalError):
+            async with await AsyncConnection.connect(place, autocommit=True) as connection:
+                if await _value(connection, _STARTED) not in following:
+                    raise PurgeIncomplete(
+                        "a standby follows a server that the address does not name: name it as a host"
+                    )
+    # A standby may be followed too. Each standby is counted at the one server that it follows.
+    if (unnamed := sum(following.values()) - len(senders)) > 0:
         raise PurgeIncomplete(
-            f"{following - len(found)} standbys follow the primary that the address does not name: "
-            "name every one of them as a host, so that their logs are cleared too"
+            f"{unnamed} standbys follow the primary, or another standby, that the address does not name: "
+            "name every one of them as a host, a cluster's in pg_dist_node, so that their logs are cleared too"
         )
-    return found
+    return standbys.values()
 
 
-async def _clear_standby(place: str, primary: AsyncConnection, first: str, reached: str) -> None:
-    """Have a standby take over everything up to there, and remove what its log holds from before `first`."""
+def _at(place: str, host: str, port: int) -> str:
+    """This address with the host and the port of another server."""
+    there: dict[str, Any] = {name: value for name, value in conninfo_to_dict(place).items() if name != "hostaddr"}
+    own: dict[str, Any] = {"host": host, "port": port, "connect_timeout": 5, "target_session_attrs": "any"}
+    return make_conninfo(**(there | own))
+
+
+async def _switch(connection: AsyncConnection, standbys: Iterable[str]) -> None:
+    """Go on to the next segment, with the standbys: a checkpoint removes also what one of them still needs."""
+    await connection.execute("SELECT pg_switch_wal()")
+    await _wait_for(standbys, connection)
+
+
+async def _wait_for(standbys: Iterable[str], primary: AsyncConnection) -> None:
+    """Wait until the standbys have taken over what the log of the primary holds now, as long as they get on."""
+    reached = str(await _value(primary, "SELECT pg_current_wal_flush_lsn()"))
+    for place in standbys:
+        async with await AsyncConnection.connect(place, autocommit=True) as connection:
+            before = await _value(connection, _TAKEN_OVER)
+            while not await _ended(connection, _BEHIND, reached):
+                if (now := await _value(connection, _TAKEN_OVER)) == before:
+                    raise PurgeIncomplete("a standby has not taken over the purge yet")
+                before = now
+
+
+async def _wait_for_archive(connection: AsyncConnection, first: str) -> None:
+    """Wait until the server's archive has all of the log before `first`, as long as it gets on."""
+    before, tries = await _value(connection, _ARCHIVED), ARCHIVE_TRIES
+    while before is not None and tries and not await _ended(connection, _TO_ARCHIVE, first):
+        now = await _value(connection, _ARCHIVED)
+        tries = ARCHIVE_TRIES if now != before else tries - 1
+        before = now
+
+
+async def _clear_standby(place: str, first: str) -> None:
+    """Remove what the log of a standby holds from before `first`, now that it has taken over what comes after."""
     async with await AsyncConnection.connect(place, autocommit=True) as connection:
-        if not await _ended(connection, "SELECT 1 WHERE pg_last_wal_replay_lsn() < %s::pg_lsn", reached):
-            raise PurgeIncomplete("a standby has not taken over the purge yet")
+        await _wait_for_archive(connection, first)
         # It keeps the segments since the checkpoint of the primary that it took over last.
         for _ in range(2):
             await connection.execute("CHECKPOINT")
-        names = [name[:24] for name in await _values(connection, _SEGMENTS)]
-    current = await _segment(primary)
-    if left := [name for name in names if not first <= name <= current]:
-        raise PurgeIncomplete(f"{len(left)} old files of the write-ahead log are still kept by a standby")
+        if left := [name for name in await _values(connection, _SEGMENTS) if name < first]:
+            raise PurgeIncomplete(_kept(left, "a standby"))
 
 
-async def _use_up(connection: AsyncConnection) -> None:
-    """Use up the segments that are kept for later: renamed while `wal_recycle` was on, they hold their old content."""
-    last = max(await _values(connection, _SEGMENTS), default="")
-    for _ in range(MOST_AHEAD):
-        if await _segment(connection) > last:
-            return
-        await connection.execute("SELECT pg_logical_emit_message(false, 'muniment', '')")
-        await connection.execute("SELECT pg_switch_wal()")
-    raise PurgeIncomplete("the server keeps more segments of the write-ahead log than can be written over")
+async def _last(connection: AsyncConnection) -> str:
+    """The last segment that a server keeps; it makes every later one anew, while `wal_recycle` is off."""
+    # From here on the server removes segments instead of renaming them: a checkpoint reads the settings.
+    await connection.execute("CHECKPOINT")
+    return max(await _values(connection, _SEGMENTS), default="")
+
+
+async def _last_of(place: str) -> str:
+    async with await AsyncConnection.connect(place, autocommit=True) as connection:
+        return await _last(connection)
 
 
 async def _segment(connection: AsyncConnection) -> str:
-    return str(await _value(connection, "SELECT pg_walfile_name(pg_current_wal_insert_lsn())"))
+    return str(await _value(connection, "SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 9, 16)"))
 
 
 async def _values(connection: AsyncConnection, query: LiteralString, *arguments: object) -> list[str]:
@@ -238,6 +342,8 @@ async def unowned_files(conninfo: str) -> list[str]:
 
 
 async def _files_without_table(connection: AsyncConnection) -> set[str]:
+    # A node of a cluster leaves its shards out of pg_class otherwise. Elsewhere nobody knows the setting.
+    await connection.execute("SET citus.override_table_visibility = off")
     path = await _value(connection, "SELECT pg_relation_filepath('pg_catalog.pg_class')")
     folder = str(PurePosixPath(str(path)).parent)
     # Files first, owners after: a file whose table was committed in between is owned. Indexes and toast tables count.

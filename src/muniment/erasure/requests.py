@@ -50,18 +50,24 @@ async def listed(tx: Transaction, count: int, after: str | None, *, waiting: boo
     return [ErasureRequest(**row) for row in rows]
 
 
+async def of_user(tx: Transaction, user_id: str) -> list[ErasureRequest]:
+    """Return the requests of a user that wait."""
+    rows = await tx.rows("subject.erasure_requests_of", user_id=user_id)
+    return [ErasureRequest(**row) for row in rows]
+
+
 async def answer_all(tx: Transaction, user_id: str, by: str, erasure_id: str) -> None:
     """Answer what a user asked for, in the transaction of the erasure; after the tick."""
     for request_id in await open_of(tx, user_id):
         await answer(tx, request_id, "released", by, erasure_id)
 
 
-async def answer(tx: Transaction, request_id: str, given: str, by: str, erasure_id: str | None = None) -> None:
+async def answer(tx: Transaction, request_id: str, decision: str, by: str, erasure_id: str | None = None) -> None:
     """Answer a request, once; raises `Conflict` if somebody else was first."""
     tick = await tx.tick()
-    values = {"answer": given, "by": by, "erasure_id": erasure_id, "seq": tick.seq, "at": tick.at}
+    values = {"answer": decision, "by": by, "erasure_id": erasure_id, "seq": tick.seq, "at": tick.at}
     if not await tx.do("subject.answer_erasure", request_id=request_id, **values):
         raise Conflict("was answered at this moment", field="request_id")
-    named = {"answer": given, "answered_seq": tick.seq, "answered_at": tick.at, "answered_by": by}
+    named = {"answer": decision, "answered_seq": tick.seq, "answered_at": tick.at, "answered_by": by}
     tx.event_rows.add("erasure_requests.answered", request_id=request_id, **named, erasure_id=erasure_id)
-    tx.emit("memory.note", by, about="erasure_request_answered", request_id=request_id, answer=given)
+    tx.emit("memory.note", by, about="erasure_request_answered", request_id=request_id, answer=decision)

@@ -1,6 +1,7 @@
 """Erasure in one transaction: the content about a person, or of one fact, is removed; a receipt remains (ERA-2)."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from muniment.access import idempotency
@@ -165,15 +166,18 @@ async def erase_memory(tx: Transaction, officer: Principal, memory_id: str) -> t
     return Retraction(**row), found[0]["session_id"] if found[0]["tier"] == "working" else None
 
 
-async def receipts(tx: Transaction, count: int, after: str | None = None) -> list[Erasure]:
-    """A page of receipts, the latest first; raises `NotFound` for an `after` that is no erasure of the tenant."""
+async def receipts(
+    tx: Transaction, count: int, after: str | None, since: datetime | None, until: datetime | None
+) -> list[Erasure]:
+    """A page of receipts of a range of time, the latest first; raises `NotFound` for an `after` that is no erasure."""
     start = await cursors.page_start(tx, "erasure.place", after, latest_first=True)
-    return [_erasure(row) for row in await tx.rows("erasure.list", erasure_id=None, count=count, **start)]
+    narrowed = {"erasure_id": None, "since": since, "until": until}
+    return [_erasure(row) for row in await tx.rows("erasure.list", count=count, **narrowed, **start)]
 
 
 async def one_receipt(tx: Transaction, erasure_id: str) -> Erasure:
     """The receipt of one erasure; raises `NotFound`."""
-    row = await tx.row("erasure.list", erasure_id=erasure_id, count=1, seq=LATEST, after="")
+    row = await tx.row("erasure.list", erasure_id=erasure_id, count=1, seq=LATEST, after="", since=None, until=None)
     if row is None:
         raise NotFound("no such erasure", field="erasure_id")
     return _erasure(row)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, Strict
 
+from muniment.consent import store as consents
 from muniment.context import FabricContext
 from muniment.erasure import facts, name_search, people, requests
 from muniment.erasure import store as erasure
@@ -17,11 +18,14 @@ from muniment.model.erasure import (
     NameSearchInput,
     PersonHeld,
     PersonRead,
+    PersonView,
 )
-from muniment.model.fields import Name
-from muniment.model.inputs import Listing, VerbInput
+from muniment.model.fields import Instant, Name
+from muniment.model.ids import is_ceid
+from muniment.model.inputs import Listing, PageSize, VerbInput
 from muniment.model.subject import ErasureRequest, MyMemory
 from muniment.subject.person import Person, person_of
+from muniment.subject.store import MOST
 from muniment.verbs.declaration import verb
 
 
@@ -69,11 +73,18 @@ async def erase_fact(context: FabricContext, officer: Principal, request: FactEr
     return await facts.erase(context, officer, request)
 
 
+class ListErasures(Listing):
+    """Which receipts to list."""
+
+    since: Instant | None = Field(None, description="only erasures at that moment or later")
+    until: Instant | None = Field(None, description="only erasures before that moment")
+
+
 @verb("erasures", right="read_erasures", http="GET /erasures", page_key="erasure_id", cli="erasures")
-async def erasures(context: FabricContext, reader: Principal, request: Listing) -> list[Erasure]:
+async def erasures(context: FabricContext, reader: Principal, request: ListErasures) -> list[Erasure]:
     """List the receipts of erasures, the latest first; `after` is the id of the last of the previous page."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        return await erasure.receipts(tx, request.limit, request.after)
+        return await erasure.receipts(tx, request.limit, request.after, request.since, request.until)
 
 
 @verb("search_texts", right="erase", effect="read", http="POST /erasures/search", positional=("name",), slow=True)
@@ -129,6 +140,27 @@ async def person_reads(context: FabricContext, officer: Principal, request: Pers
         return await people.reads(tx, context.vault, person, request.limit, request.after)
 
 
+class ViewPerson(WhichPerson):
+    """Whom it is about, and which page of those who read."""
+
+    reads: PageSize = Field(20, description="so many of those who read")
+    before: Name | None = Field(None, description="the recall of the last one of the previous page")
+
+
+@verb("people.view", right="erase", effect="read", http="GET /people/view", also_right="read_consent")
+async def view_person(context: FabricContext, officer: Principal, request: ViewPerson) -> PersonView:
+    """Show what `people.get` counts, a page of `people.reads`, the consents and the requests, as of one moment."""
+    person = await people.whom(context, officer, request)
+    names = [one for one in person.holders if is_ceid(one)]
+    async with context.read_only(officer.tenant_id) as tx:
+        return PersonView(
+            held=await people.held(tx, context.vault, person),
+            reads=tuple(await people.reads(tx, context.vault, person, request.reads, request.before)),
+            consents=tuple(await consents.listed(tx, context.vault, names, MOST) if names else ()),
+            requests=tuple(await requests.of_user(tx, person.user_id) if person.user_id is not None else ()),
+        )
+
+
 # ---- requests of end users ----
 
 
@@ -171,9 +203,9 @@ async def _erased_at_once(context: FabricContext, person: Person) -> ErasureRequ
 async def _release(context: FabricContext, by: Principal, request_id: str) -> ErasureRequest:
     pack = await context.pack_for(by)
     async with context.write_once(by.tenant_id, "privacy", under=pack) as tx:
-        asked = await requests.open_one(tx, request_id)
+        waiting = await requests.open_one(tx, request_id)
         # It answers all that the user asked for.
-        _, sessions = await erasure.erase(tx, context.vault, by, ErasureInput(user_id=asked.user_id), pack)
+        _, sessions = await erasure.erase(tx, context.vault, by, ErasureInput(user_id=waiting.user_id), pack)
         released = await requests.one(tx, request_id)
     for session_id, memory_ids in sessions.items():
         await context.sessions.forget(by.tenant_id, session_id, memory_ids)

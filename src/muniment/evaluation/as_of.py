@@ -135,7 +135,7 @@ def _promote(evaluation: EvaluationFabric, questions: Sequence[DatedQuestion], o
             continue
         try:
             approved = evaluation.fabric.queue.approve(
-                evaluation.reviewer, proposed.proposal_id, supersedes=live.get(number)
+                evaluation.reviewer, proposed.proposal_id, note="an answer of the set", supersedes=live.get(number)
             )
         except NotPromotable:
             continue

@@ -54,6 +54,7 @@ def create_app(
     settings = settings or ServerSettings()
     metrics = metrics or ServerMetrics()
     metrics.follow_index(fabric.opened.context.scopes)
+    metrics.follow_replica(fabric.opened.context.storage.replica)
     assistants = _assistants(fabric, settings)
     lifespan = assistants.running if assistants is not None else None
     app = _with_routes(metrics, redirect_slashes=False, lifespan=lifespan)

@@ -179,7 +179,7 @@ def _plain(kind: Any, metadata: tuple[Any, ...], *, strict: bool) -> Any:
     return Annotated[(kind, *marks)] if marks else kind
 
 
-def given(body: BaseModel, *apart: str) -> dict[str, Any]:
+def given_fields(body: BaseModel, *apart: str) -> dict[str, Any]:
     """What a body says, as a verb's own arguments; what it does not say keeps the verb's default."""
     return {name: getattr(body, name) for name in body.model_fields_set.difference(apart)}
 
@@ -189,4 +189,4 @@ def run_asked(run: RunAsked, tenant_id: str) -> RunContext:
     if run.agent_id is None:
         raise InvalidInput("is required: whose run is it", field="run.agent_id")
     # It is asked what such a run would see: the role it is asked about is taken for one that its agent holds.
-    return RunContext(**given(run), tenant_id=tenant_id, roles={run.role})
+    return RunContext(**given_fields(run), tenant_id=tenant_id, roles={run.role})

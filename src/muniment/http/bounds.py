@@ -49,12 +49,12 @@ _BOUNDS: tuple[tuple[re.Pattern[str], Bounds], ...] = tuple(
         (r"/v1/consents/documents", Bounds(4 * MEGABYTE, values=50_000)),
         (r"/v1/(proposals|corrections|queue/[^/]+/(edit|check))", Bounds(2 * MEGABYTE, values=25_000)),
         (r"/v1/golden", Bounds(4 * MEGABYTE, values=60_000)),
-        (r"/v1/(queue/approve|work/requeue)", Bounds(4 * MEGABYTE, values=11_000)),
+        (r"/v1/(queue/(approve|plan|reject|assign)|work/requeue)", Bounds(4 * MEGABYTE, values=11_000)),
         (r"/v1/packs/compare", Bounds(8 * MEGABYTE, values=100, string=4 * MEGABYTE)),
         (r"/v1/packs(/backtest)?", Bounds(4 * MEGABYTE, values=100, string=4 * MEGABYTE)),
         (r"/mcp.*", Bounds(2 * MEGABYTE, values=25_000)),
         (r"/console/signin", Bounds(32 * KILOBYTE, fields=16)),
-        (r"/console/packs(/.*)?", Bounds(4 * MEGABYTE, fields=64)),
+        (r"/console/(packs(/.*)?|consent/load)", Bounds(4 * MEGABYTE, fields=64)),
         (r"/console(/.*)?", Bounds(1 * MEGABYTE, fields=2_000)),
     )
 )

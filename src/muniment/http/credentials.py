@@ -5,6 +5,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from time import monotonic
 
+from muniment.access.presented import PRESENTED
 from muniment.errors import Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.http.limits import RateLimiter
@@ -24,10 +25,16 @@ class Credentials:
         self._guesses = GuessLimiter(processes)
 
     async def check(self, token: str) -> Credential:
-        """The credential of a key or token that is valid now; raises `Unauthenticated`."""
+        """The credential of a key or token that is valid now; raises `Unauthenticated`.
+
+        The rest of the request is carried out with it.
+        """
         if self._tokens is not None and not token.startswith("mun_"):
-            return await self._tokens.check(token)
-        return await self._fabric.keys.check(token)
+            credential = await self._tokens.check(token)
+        else:
+            credential = await self._fabric.keys.check(token)
+        PRESENTED.set(credential)
+        return credential
 
     async def admit(self, address: str, token: str) -> Credential:
         """The same for a request from that address; raises `RateLimited` for an address that guesses."""

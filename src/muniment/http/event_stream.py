@@ -14,6 +14,7 @@ from muniment.http.limits import ConcurrencyLimit
 from muniment.http.server_metrics import ServerMetrics
 from muniment.model.api_key import Credential
 from muniment.model.events import Event
+from muniment.standby_reads import on_primary
 from muniment.webhooks.messages import encoded
 
 CheckAgain = Callable[[], Awaitable[Credential]]
@@ -81,7 +82,9 @@ class Streams:
         while not self._stopping.is_set():
             try:
                 after = max(0, seq - 1) if n >= 0 else seq
-                found = await asking.fabric.events(asking.principal, after=after, limit=PAGE)
+                # Whoever follows the log wants to know of an event at once.
+                with on_primary():
+                    found = await asking.fabric.events(asking.principal, after=after, limit=PAGE)
                 fresh = [event for event in found if (event.seq, event.n) > (seq, n)]
                 silent = monotonic() - sent_at > ALIVE_EVERY
                 if fresh or silent:

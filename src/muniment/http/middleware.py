@@ -22,6 +22,7 @@ from muniment.http.oidc import TOKEN_LIMIT
 from muniment.http.server_metrics import ServerMetrics
 from muniment.http.settings import ServerSettings
 from muniment.model.api_key import Credential
+from muniment.model.reads import READ_HEADER, ReadFrom, noting_reads, summary_of
 from muniment.tracing import request_span
 
 log = logging.getLogger("muniment.http")
@@ -35,6 +36,7 @@ _HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 )
+_READ_HEADER = READ_HEADER.lower().encode()
 
 
 class RequestMiddleware:
@@ -66,9 +68,9 @@ class RequestMiddleware:
             return
         headers = dict(scope["headers"])
         request_id = scope.setdefault("state", {})["request_id"] = _request_id(headers.get(b"x-request-id"))
-        answer = _Answer(scope, send, request_id, self._streams)
         began = perf_counter()
-        with self._metrics.in_flight(), request_span(scope["method"], headers) as span:
+        with self._metrics.in_flight(), request_span(scope["method"], headers) as span, noting_reads() as reads:
+            answer = _Answer(scope, send, request_id, self._streams, reads)
             try:
                 await self._handle(scope, headers, receive, answer)
             except MunimentError as error:
@@ -81,7 +83,7 @@ class RequestMiddleware:
             except Exception as error:
                 # INVARIANT: the error's own words stay out of the log; they may quote what a caller sent.
                 fields = {"request_id": request_id, "error": type(error).__name__, "where": _frames(error)}
-                log.error("unforeseen", extra=fields)  # noqa: TRY400  not with its words
+                log.error("unforeseen", extra=fields)
                 await answer.problem(problems.internal(request_id))
             finally:
                 seconds = perf_counter() - began
@@ -191,8 +193,9 @@ class _BoundedBody:
 class _Answer:
     """Sends the answer, with the headers that every answer has."""
 
-    def __init__(self, scope: Scope, send: Send, request_id: str, streams: Streams) -> None:
+    def __init__(self, scope: Scope, send: Send, request_id: str, streams: Streams, reads: list[ReadFrom]) -> None:
         self._scope = scope
+        self._reads = reads
         self._send = send
         self._request_id = request_id.encode()
         self._streams = streams
@@ -204,6 +207,8 @@ class _Answer:
             headers: list[tuple[bytes, bytes]] = [*message.get("headers", ()), (b"x-request-id", self._request_id)]
             names = {name.lower() for name, _ in headers}
             headers += [(name, value) for name, value in _HEADERS if name not in names]
+            if (read := summary_of(self._reads)) is not None:
+                headers.append((_READ_HEADER, read.header.encode()))
             if self._streams.stopping:
                 # The client sends its next request over a new connection.
                 headers.append((b"connection", b"close"))

@@ -72,13 +72,13 @@ def _reached(value: Any, schemas: dict[str, Any]) -> set[str]:
         if isinstance(one, list):
             waiting += cast("list[Any]", one)
         elif isinstance(one, dict):
-            told = cast("dict[str, Any]", one)
-            name = str(told.get("$ref", "")).rpartition("/")[2]
+            schema = cast("dict[str, Any]", one)
+            name = str(schema.get("$ref", "")).rpartition("/")[2]
             # `Problem` is added when all others are known; it refers to no other.
             if name not in found and name in schemas:
                 found.add(name)
                 waiting.append(schemas[name])
-            waiting += told.values()
+            waiting += schema.values()
     return found
 
 
@@ -97,12 +97,12 @@ def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:
 def _readable(value: Any) -> Any:
     """Patterns as ECMAScript writes them; ours are written for pydantic's own engine."""
     if isinstance(value, dict):
-        told = cast("dict[str, Any]", value)
+        schema = cast("dict[str, Any]", value)
         return {
             name: one.replace(r"\x{2028}", r"\u2028").replace(r"\x{2029}", r"\u2029")
             if name == "pattern" and isinstance(one, str)
             else _readable(one)
-            for name, one in told.items()
+            for name, one in schema.items()
         }
     if isinstance(value, list):
         return [_readable(one) for one in cast("list[Any]", value)]

@@ -162,5 +162,5 @@ async def _work(fabric: AsyncFabric, metrics: ServerMetrics) -> None:
         try:
             await Worker(fabric.opened, concurrency=WORKER_JOBS, on_done=metrics.count_job).forever()
         except Exception as error:
-            log.error("the worker failed", extra={"error": type(error).__name__})  # noqa: TRY400  not with its words
+            log.error("the worker failed", extra={"error": type(error).__name__})
         await anyio.sleep(_RESTART_AFTER)

@@ -11,6 +11,7 @@ from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from muniment.database.replica import Replica
 from muniment.http.metrics_folder import live_processes
 from muniment.job import JobResult
 from muniment.recall.scope_index import Counts, ScopeIndexes
@@ -56,6 +57,20 @@ class ServerMetrics:
             registry=self._registry,
         )
         self._index_bytes = self._gauge("muniment_recall_index_bytes", "Memory that the index takes, in bytes.")
+        self._replica_lag = Gauge(
+            "muniment_replica_lag_seconds",
+            "How far behind the standby was at the last read that it was asked for.",
+            registry=self._registry,
+            multiprocess_mode="livemax",
+        )
+        self._replica_reads = Counter(
+            "muniment_replica_reads_total",
+            "Reads that the standby answered (standby), and why the primary answered others.",
+            ("answered",),
+            registry=self._registry,
+        )
+        self._replica: Replica | None = None
+        self._replica_counted: dict[str, int] = {}
         self._index: ScopeIndexes | None = None
         self._index_counted = Counts()
         self._index_counted_at = 0.0
@@ -82,7 +97,21 @@ class ServerMetrics:
         """Show what the index of this process does from now on."""
         self._index = index
 
+    def follow_replica(self, replica: Replica | None) -> None:
+        """Show how far behind the standby is, and where reads go, from now on."""
+        self._replica = replica
+
+    def _count_reads(self) -> None:
+        if self._replica is None:
+            return
+        for answered, count in self._replica.reads.items():
+            self._replica_reads.labels(answered).inc(count - self._replica_counted.get(answered, 0))
+            self._replica_counted[answered] = count
+        if self._replica.lag is not None:
+            self._replica_lag.set(self._replica.lag)
+
     def _count_index(self) -> None:
+        self._count_reads()
         if self._index is None:
             return
         now = replace(self._index.counts)

@@ -1,12 +1,13 @@
 """Rules of items: how names become entities, what is sealed, what is searched, and which values a filter matches."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic_core import to_json
 
 from muniment.errors import InvalidInput
+from muniment.language.name_search import strings
 from muniment.model.fields import TEXT_LIMIT
 from muniment.model.item import ITEM_NAMESPACE
 
@@ -31,11 +32,6 @@ def entity_of(digest: Digest, user_id: str | None, namespace: Sequence[str], key
 def entities_under(digest: Digest, user_id: str | None, namespace: Sequence[str]) -> str:
     """Return the pattern of all items in a namespace and below it, by whole parts: `a` is not the beginning of `ab`."""
     return f"{_stem(digest, user_id, namespace)}.*"
-
-
-def namespace_stem(entity: str) -> str:
-    """Return what the entities of all items directly in one namespace have in common."""
-    return entity.rpartition(".")[0]
 
 
 def _stem(digest: Digest, user_id: str | None, namespace: Sequence[str]) -> str:
@@ -80,21 +76,10 @@ def read_content(content: Any) -> tuple[tuple[str, ...], str, Any] | None:
 
 def text_of(key: str, value: Any) -> str:
     """Return what an item is found and shown by: the strings of its value, or where it has none all of it."""
-    found = "\n".join(one for one in _leaves(value) if one.strip()) or f"{key}: {to_json(value).decode()}"
+    found = "\n".join(one for one in strings(value, names=False) if one.strip()) or f"{key}: {to_json(value).decode()}"
     if len(found) * 4 <= TEXT_LIMIT:
         return found
     return found.encode()[:TEXT_LIMIT].decode(errors="ignore")
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for one in cast("Mapping[str, Any]", value).values():
-            yield from _leaves(one)
-    elif isinstance(value, list | tuple):
-        for one in cast("Sequence[Any]", value):
-            yield from _leaves(one)
 
 
 # ---- filters: as LangGraph's stores have them ----

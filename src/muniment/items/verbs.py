@@ -35,8 +35,9 @@ from muniment.model.item import (
 from muniment.model.recall import Recall, RecallAnswer, Record
 from muniment.pack import Pack
 from muniment.recall import recall as recalling
+from muniment.recall.dependencies import RecallDependencies, dependencies
 from muniment.recall.entities import spelled
-from muniment.recall.recall import RecallDependencies, find_and_record, preview_recall, view_now
+from muniment.recall.recall import find_and_record, preview_recall, view_now
 from muniment.recall.rules import View, filter_verdicts, may_be_told
 from muniment.recall.search import PointInTime, Request, filters
 from muniment.review.by_policy import promote_if_eligible
@@ -233,11 +234,11 @@ async def _search_filtered(
 ) -> Items:
     """Look through what the run sees, filter it, and record what is returned as a recall of those memories."""
     packs = await context.recall_packs(run)
-    needed = await recalling.dependencies(context, run.tenant_id, request.query)
+    needed = await dependencies(context, run.tenant_id, request.query)
     async with context.transaction(run.tenant_id, "recall", under=packs.in_force) as tx:
         view = view_now(run, packs, tx.now)
-        asked = Request(limit=MOST_LOOKED_AT, query=request.query, entities=spelled(entities, packs.in_force))
-        looked_at = await preview_recall(tx, needed, view, packs.decides, asked)
+        everything = Request(limit=MOST_LOOKED_AT, query=request.query, entities=spelled(entities, packs.in_force))
+        looked_at = await preview_recall(tx, needed, view, packs.decides, everything)
         found = [one for one in _items(looked_at, {}) if rules.matches(one.value, request.where or {})]
         last = request.offset + min(request.limit, most_recalls(packs))
         chosen = found[request.offset : last]
@@ -277,12 +278,12 @@ async def namespaces(context: FabricContext, run: RunContext, request: ListNames
     if (key := await _key(context, run)) is None:
         return Namespaces()
     packs = await context.recall_packs(run)
-    needed = await recalling.dependencies(context, run.tenant_id, None)
+    needed = await dependencies(context, run.tenant_id, None)
     under = rules.entities_under(key.digest, run.user_id, rules.whole_parts(request.prefix))
     async with context.transaction(run.tenant_id, "recall", under=packs.in_force) as tx:
         view = view_now(run, packs, tx.now)
-        asked = Request(limit=1, entities=spelled(frozenset({under}), packs.in_force))
-        seen = filters(view, asked, PointInTime(LATEST, tx.now))
+        wanted = Request(limit=1, entities=spelled(frozenset({under}), packs.in_force))
+        seen = filters(view, wanted, PointInTime(LATEST, tx.now))
         some = await store.one_of_each_namespace(tx, seen, MOST_LOOKED_AT)
         answer = await _recall_only(tx, needed, run, view, packs.decides, some) if some else None
     every = {one.namespace for one in _items(answer, {})} if answer is not None else set[tuple[str, ...]]()
@@ -327,8 +328,8 @@ def _names(request: Named) -> dict[str, Any]:
     return {"namespace": request.namespace, "key": request.key}
 
 
-async def _recalled(context: FabricContext, run: RunContext, **asked: Any) -> Recall:
-    return await recalling.recall(context, run, build(RecallInput, asked))
+async def _recalled(context: FabricContext, run: RunContext, **fields: Any) -> Recall:
+    return await recalling.recall(context, run, build(RecallInput, fields))
 
 
 async def _waiting(
@@ -336,12 +337,12 @@ async def _waiting(
 ) -> list[ItemWaiting]:
     """Read what the agent waits for. A duplicate counts as waiting unless the run may know what it repeats."""
     if request.key is not None:
-        asked = {"entities": [rules.entity_of(key.digest, run.user_id, request.namespace, request.key)]}
+        filters = {"entities": [rules.entity_of(key.digest, run.user_id, request.namespace, request.key)]}
     else:
-        asked = {"under": [rules.entities_under(key.digest, run.user_id, request.namespace)[:-1]]}
+        filters = {"under": [rules.entities_under(key.digest, run.user_id, request.namespace)[:-1]]}
     packs = await context.recall_packs(run)
     async with context.transaction(run.tenant_id, "auditor") as tx:
-        rows: list[Row] = await store.waiting(tx, run.agent_id, run.user_id, **asked)
+        rows: list[Row] = await store.waiting(tx, run.agent_id, run.user_id, **filters)
         repeated = [row["memory_id"] for row in rows if row["memory_id"] is not None]
         known = await _known(tx, view_now(run, packs, tx.now), repeated)
     return [

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 EXCERPT = 40
@@ -52,8 +52,8 @@ def fields(content: Any, only: str) -> Iterator[tuple[str, str]]:
         yield from ((only, text) for text in strings(content, numbers=True))
 
 
-def strings(value: Any, *, numbers: bool = False) -> Iterator[str]:
-    """Yield every text in a JSON value, including the names of its parts; with `numbers` those too."""
+def strings(value: Any, *, names: bool = True, numbers: bool = False) -> Iterator[str]:
+    """Yield every text in a JSON value, including the `names` of its parts; with `numbers` those too."""
     match value:
         case str():
             yield value
@@ -62,12 +62,13 @@ def strings(value: Any, *, numbers: bool = False) -> Iterator[str]:
         case int() | float():
             if numbers:
                 yield str(value)
-        case dict():
-            for key, item in cast("dict[str, Any]", value).items():
-                yield key
-                yield from strings(item, numbers=numbers)
+        case Mapping():
+            for key, item in cast("Mapping[str, Any]", value).items():
+                if names:
+                    yield key
+                yield from strings(item, names=names, numbers=numbers)
         case list() | tuple():
             for item in cast("list[Any]", value):
-                yield from strings(item, numbers=numbers)
+                yield from strings(item, names=names, numbers=numbers)
         case _:
             return

@@ -51,6 +51,7 @@ _AFTER_REFUSAL: Mapping[str, str] = {
     "subject_is_not_the_entity": "subject and entity must be the same person; propose it again so, or leave it",
     "third_party": _ELSE,
     "third_party_without_user": _ELSE,
+    "third_party_of_another_user": _ELSE,
     "confidence_below_floor": "it is too uncertain; propose it when you know more",
     "rejected_before": "a person rejected or forgot the same; do not propose it again",
     "erased": "whoever it is about was erased; do not propose it again",

@@ -116,7 +116,7 @@ AskArguments = _arguments(
 )
 
 
-def given(arguments: Artifact) -> dict[str, Any]:
+def given_arguments(arguments: Artifact) -> dict[str, Any]:
     """The arguments that were given, by name; null counts as not given."""
     said = {name: getattr(arguments, name) for name in arguments.model_fields_set}
     return {name: value for name, value in said.items() if value is not None}

@@ -52,7 +52,7 @@ class Bridge:
             async with Client(wire, mode=LATEST_MODERN_VERSION, cache=None) as client:
                 yield client
 
-    async def _asked(self, ask: Callable[[Client], Awaitable[T]]) -> T:
+    async def _ask(self, ask: Callable[[Client], Awaitable[T]]) -> T:
         """Ask the server, and again if it is away; raises `MCPError`, where it can with the problem as its data."""
         for pause in (*_PAUSES, None):
             try:
@@ -84,14 +84,14 @@ class Bridge:
         """A server that passes every request on."""
 
         async def list_tools(_context: Context, _page: Page) -> types.ListToolsResult:
-            return await self._asked(lambda client: client.list_tools())
+            return await self._ask(lambda client: client.list_tools())
 
         async def call_tool(_context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
             arguments = dict(params.arguments or {})
             if params.name in _WRITES and arguments.get("idempotency_key") is None:
                 arguments["idempotency_key"] = uuid4().hex
             try:
-                return await self._asked(lambda client: client.call_tool(params.name, arguments))
+                return await self._ask(lambda client: client.call_tool(params.name, arguments))
             except MCPError as error:
                 problem = _problem_of(error)
                 if problem is None:
@@ -99,13 +99,13 @@ class Bridge:
                 return failed(problem)
 
         async def list_resources(_context: Context, _page: Page) -> types.ListResourcesResult:
-            return await self._asked(lambda client: client.list_resources())
+            return await self._ask(lambda client: client.list_resources())
 
         async def list_templates(_context: Context, _page: Page) -> types.ListResourceTemplatesResult:
-            return await self._asked(lambda client: client.list_resource_templates())
+            return await self._ask(lambda client: client.list_resource_templates())
 
         async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-            return await self._asked(lambda client: client.read_resource(str(params.uri)))
+            return await self._ask(lambda client: client.read_resource(str(params.uri)))
 
         made: Server[Any] = Server(
             **INTRODUCTION,

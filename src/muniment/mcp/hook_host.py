@@ -80,7 +80,7 @@ def main() -> int:
     try:
         anyio.run(host, Path(sys.argv[1]), first)
     except MunimentError as error:
-        logging.getLogger("muniment.mcp").error("hooks are not answered: %s", error.code)  # noqa: TRY400
+        logging.getLogger("muniment.mcp").error("hooks are not answered: %s", error.code)
         return 1
     return 0
 

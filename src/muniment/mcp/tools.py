@@ -19,7 +19,7 @@ from muniment.mcp.arguments import (
     MyMemoryArguments,
     ProposeArguments,
     RecallArguments,
-    given,
+    given_arguments,
     with_capture_defaults,
     with_proposal_defaults,
 )
@@ -82,7 +82,7 @@ class Tool:
 
     async def called(self, context: ToolContext, arguments: Arguments) -> types.CallToolResult:
         """Its result; raises `InvalidInput` for an argument that it does not take, and whatever the fabric raises."""
-        data, words = await self.does(context, given(build(self.arguments, arguments)))
+        data, words = await self.does(context, given_arguments(build(self.arguments, arguments)))
         return types.CallToolResult(content=[types.TextContent(text=words)], structured_content=data)
 
 

@@ -69,7 +69,8 @@ class Added(Artifact):
     captures: tuple[str, ...] = Field(default=(), description="the id of the capture of each message")
 
     def __str__(self) -> str:
-        lines = [str(one) for one in (*self.promoted, *self.waiting, *self.refused)]
+        # Several facts of one sentence have its text.
+        lines = list(dict.fromkeys(str(one) for one in (*self.promoted, *self.waiting, *self.refused)))
         if self.unread:
             lines.append(f"{self.unread} stored, to be read by the server's worker")
         return "\n".join([*lines, *self.notes]) or "nothing in it is worth remembering"

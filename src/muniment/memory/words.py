@@ -39,6 +39,7 @@ REFUSED = {
     "subject_is_not_the_entity": "it is sensitive, and about somebody else than who consents",
     "third_party": "it says something protected about somebody else, whose own consent it needs",
     "third_party_without_user": "it says something protected about somebody else, and no user is known",
+    "third_party_of_another_user": "it says something protected about somebody else, for the runs of another user",
     "confidence_below_floor": "it was said with too much doubt",
     "rejected_before": "the same was rejected or forgotten before",
     "erased": "whoever it is about was erased",

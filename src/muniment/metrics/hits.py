@@ -25,11 +25,14 @@ def statements(window: Window) -> list[NamedStatement]:
     return [window.statement("metrics.recalls"), window.statement("metrics.hits", count=RECALLS)]
 
 
-async def measure(tx: Transaction, vault: Vault, packs: Packs, window: Window, found: Rows) -> tuple[WorkflowHits, ...]:
-    """The hits by workflow, the one with most recalls first."""
+async def measure(
+    tx: Transaction, opening: Transaction, vault: Vault, packs: Packs, window: Window, found: Rows
+) -> tuple[WorkflowHits, ...]:
+    """The hits by workflow, the one with most recalls first; captures are opened in `opening`."""
     recalls = found["metrics.hits"]
     plain = await _plain(tx, packs, recalls)
-    cited = await _cited(tx, vault, window, [row for row in recalls if plain[row["recall_id"]] and not row["named"]])
+    unnamed = [row for row in recalls if plain[row["recall_id"]] and not row["named"]]
+    cited = await _cited(opening, vault, window, unnamed)
     useful = {row["recall_id"] for row in recalls if _was_useful(row, plain[row["recall_id"]], cited)}
     by_workflow: dict[str | None, list[Row]] = defaultdict(list)
     for row in recalls:

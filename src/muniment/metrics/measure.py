@@ -38,6 +38,7 @@ from muniment.model.metrics import (
     mean,
     wilson,
 )
+from muniment.model.zones import UTC_NAME
 from muniment.pack import Pack
 from muniment.packs.store import Packs
 
@@ -50,26 +51,41 @@ _STATEMENTS = (
         "waiting",
         "refusals",
         "redactions",
-        "redaction_exceptions",
         "proposals",
         "duplicates",
         "promotions",
         "retractions",
     ),
     *("recalled", "erasures", "told", "golden", "resolved", "unresolved", "kept", "queued", "owned", "audits"),
-    *("breakers", "stored", "answers", "calibrations", "corrections"),
+    *("breakers", "answers", "calibrations", "corrections"),
 )
 
 
-async def measure(tx: Transaction, vault: Vault, packs: Packs, pack: Pack, since: datetime, until: datetime) -> Metrics:
-    """Measure all metrics: most in one round trip, those that open sealed content in a few more."""
+async def measure(
+    tx: Transaction,
+    opening: Transaction,
+    vault: Vault,
+    packs: Packs,
+    pack: Pack,
+    since: datetime,
+    until: datetime,
+    *,
+    zone: str = UTC_NAME,
+    storage: bool = True,
+) -> Metrics:
+    """Measure all metrics: most in one round trip, those that open sealed content in a few more.
+
+    What opens content is read in `opening`: the same transaction, or one on the primary if `tx` is on a standby. What
+    is stored, and so how full the budgets are, is counted only with `storage`. Decisions are counted by days of `zone`.
+    """
     window = await Window.read(tx, since, until)
-    statements = [window.statement(f"metrics.{name}") for name in _STATEMENTS]
-    statements.append(window.statement("metrics.decided", count=MOST_OPERATOR_DAYS))
-    for part in (hits, tokens, writebacks):
+    names = (*_STATEMENTS, "stored") if storage else _STATEMENTS
+    statements = [window.statement(f"metrics.{name}") for name in names]
+    statements.append(window.statement("metrics.decided", count=MOST_OPERATOR_DAYS, zone=zone))
+    for part in (hits, writebacks):
         statements += part.statements(window)
     found = await gather(tx, *statements)
-    stored = tuple(Stored(**row) for row in found["metrics.stored"])
+    stored = tuple(Stored(**row) for row in found.get("metrics.stored", ()))
     erased = found["metrics.erasures"][0]
     corrections = frozenset(row["memory_id"] for row in found["metrics.corrections"])
     return Metrics(
@@ -79,16 +95,16 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, pack: Pack, since
         at=tx.now,
         pack=pack.ref,
         golden=_golden(found["metrics.golden"]),
-        hits=await hits.measure(tx, vault, packs, window, found),
-        tokens=await tokens.measure(tx, vault, packs, found),
-        pii=await writebacks.measure(tx, vault, packs, window, found),
+        hits=await hits.measure(tx, opening, vault, packs, window, found),
+        tokens=await tokens.measure(opening, vault, packs, window),
+        pii=await writebacks.measure(opening, vault, packs, window, found),
         contradictions=_contradictions(found),
-        adoption=await adoption.measure(tx, vault, only=corrections),
+        adoption=await adoption.measure(opening, vault, only=corrections),
         queue=_queue(found),
         auto=_auto(found),
         telling=RepetitionMetrics(**found["metrics.told"][0]),
         storage=stored,
-        budgets=budgets(stored, pack),
+        budgets=budgets(stored, pack) if storage else (),
         model_calls=tuple(ModelCalls(**row) for row in found["metrics.answers"]),
         calibrations=_calibrations(found["metrics.calibrations"]),
         captures=_captures(window, found),
@@ -216,10 +232,15 @@ def _flow(found: Rows) -> FlowMetrics:
     """Candidates refused and masked; proposals made, repeated, promoted and retracted (MET-9, RED-4)."""
     return FlowMetrics(
         refusals=tuple(RefusalTally(**row) for row in found["metrics.refusals"]),
-        redactions=tuple(RedactionTally(**row) for row in found["metrics.redactions"]),
-        redaction_exceptions=tuple(RedactionTally(**row) for row in found["metrics.redaction_exceptions"]),
+        redactions=_redactions(found, excepted=False),
+        redaction_exceptions=_redactions(found, excepted=True),
         proposals={row["class"]: row["count"] for row in found["metrics.proposals"]},
         duplicates={row["class"]: row["count"] for row in found["metrics.duplicates"]},
         promotions=tuple(PromotionTally(**row) for row in found["metrics.promotions"]),
         retractions=tuple(Tally(**row) for row in found["metrics.retractions"]),
     )
+
+
+def _redactions(found: Rows, *, excepted: bool) -> tuple[RedactionTally, ...]:
+    rows = [row for row in found["metrics.redactions"] if row["excepted"] is excepted]
+    return tuple(RedactionTally(**fields_of(RedactionTally, row)) for row in rows)

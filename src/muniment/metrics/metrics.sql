@@ -31,16 +31,15 @@ WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
 GROUP BY gate, reason ORDER BY gate, reason
 
 -- name: redactions
-SELECT c.class AS write_class, k.kind, sum(k.times::bigint)::bigint AS count
-FROM candidates c, jsonb_each_text(c.redactions) AS k (kind, times)
-WHERE c.tenant_id = :tenant_id AND c.seq > :first_seq AND c.seq <= :last_seq
-GROUP BY c.class, k.kind ORDER BY c.class, k.kind
-
--- name: redaction_exceptions
-SELECT c.class AS write_class, k.kind, sum(k.times::bigint)::bigint AS count
-FROM candidates c, jsonb_each_text(c.exceptions) AS k (kind, times)
-WHERE c.tenant_id = :tenant_id AND c.seq > :first_seq AND c.seq <= :last_seq
-GROUP BY c.class, k.kind ORDER BY c.class, k.kind
+-- What was masked, and what was found and left by an exception of the pack.
+SELECT c.class AS write_class, k.excepted, k.kind, sum(k.times::bigint)::bigint AS count
+FROM candidates c
+CROSS JOIN LATERAL (
+  SELECT false AS excepted, m.kind, m.times FROM jsonb_each_text(c.redactions) AS m (kind, times)
+  UNION ALL
+  SELECT true, m.kind, m.times FROM jsonb_each_text(c.exceptions) AS m (kind, times)) k
+WHERE c.tenant_id = :tenant_id AND c.seq > :first_seq AND c.seq <= :last_seq AND (c.redactions <> '{}' OR c.exceptions IS NOT NULL)
+GROUP BY c.class, k.excepted, k.kind ORDER BY c.class, k.kind
 
 -- name: proposals
 -- Without the samples of audits.
@@ -55,9 +54,13 @@ WHERE v.tenant_id = :tenant_id AND v.action = 'duplicate' AND v.seq > :first_seq
 GROUP BY p.class ORDER BY p.class
 
 -- name: promotions
-SELECT tier, class AS write_class, approver_kind = 'system' AS auto, count(*) AS count FROM memories
-WHERE tenant_id = :tenant_id AND born_seq > :first_seq AND born_seq <= :last_seq
-GROUP BY tier, class, auto ORDER BY tier, class, auto
+-- In the order of the index, which has all of it: the table is not read.
+SELECT m.tier, m.class AS write_class, m.auto, count(*) AS count
+FROM (
+  SELECT tier, class, approver_kind = 'system' AS auto FROM memories
+  WHERE tenant_id = :tenant_id AND born_seq > :first_seq AND born_seq <= :last_seq
+  ORDER BY born_seq OFFSET 0) m
+GROUP BY m.tier, m.class, m.auto ORDER BY m.tier, m.class, m.auto
 
 -- name: retractions
 SELECT reason AS name, count(*) AS count FROM retractions
@@ -86,8 +89,8 @@ FROM erasures
 WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
 
 -- name: golden
--- The last run of the golden queries in the window, each query with whether it had failed in a run before.
-SELECT g.at, g.query, g.passed, g.precision, g.recall, EXISTS (
+-- The last run of the golden queries in the window; of each query, whether it had failed in a run before.
+SELECT g.at, g.passed, g.precision, g.recall, EXISTS (
   SELECT FROM golden_runs f WHERE f.tenant_id = :tenant_id AND f.query = g.query AND NOT f.passed
     AND (f.at, f.golden_id) < (g.at, g.golden_id)) AS once_failed
 FROM golden_runs g
@@ -153,9 +156,19 @@ WHERE tenant_id = :tenant_id AND content <> '' AND capture_id = ANY (ARRAY(
 ORDER BY seq DESC, capture_id DESC
 
 -- name: without_consent
--- Sensitive memories of the window without a consent of their subject when they were promoted.
-SELECT m.memory_id, count(*) OVER () AS n FROM memories m
-WHERE m.tenant_id = :tenant_id AND m.born_seq > :first_seq AND m.born_seq <= :last_seq
+-- Sensitive memories of the window without a consent of their subject when they were promoted. An index has those that name a
+-- consent. A constraint requires each to name one, which this does not rely on: of the others, those are read whose label
+-- a pack of the tenant has ever declared sensitive.
+SELECT m.memory_id, count(*) OVER () AS n
+FROM memories m
+WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (ARRAY(
+    SELECT s.memory_id FROM memory_scope s
+    WHERE s.tenant_id = :tenant_id AND s.consent_root IS NOT NULL AND s.born_seq > :first_seq AND s.born_seq <= :last_seq
+    UNION ALL
+    SELECT s.memory_id FROM memory_scope s
+    WHERE s.tenant_id = :tenant_id AND s.consent_root IS NULL AND s.born_seq > :first_seq AND s.born_seq <= :last_seq
+      AND s.class <> 'evidence_link'
+      AND s.classification = ANY (ARRAY(SELECT l.label FROM pack_labels l WHERE l.tenant_id = :tenant_id AND l.sensitive))))
   AND m.sensitive AND m.class <> 'evidence_link' AND NOT EXISTS (
     SELECT FROM consents c
     WHERE c.tenant_id = :tenant_id AND c.action = 'grant' AND c.subject = m.subject AND c.seq <= m.born_seq
@@ -226,8 +239,8 @@ SELECT memory_id FROM memories
 WHERE tenant_id = :tenant_id AND class = 'correction' AND born_seq > :first_seq AND born_seq <= :last_seq
 
 -- name: decided
--- Proposals that people decided in the window, by person and day (UTC).
-SELECT v.by AS operator, (v.at AT TIME ZONE 'UTC')::date AS day, count(*) AS decided
+-- Proposals that people decided in the window, by person and day of a zone.
+SELECT v.by AS operator, (v.at AT TIME ZONE :zone)::date AS day, count(*) AS decided
 FROM verdicts v
 WHERE v.tenant_id = :tenant_id AND v.seq > :first_seq AND v.seq <= :last_seq AND v.by_kind = 'operator'
   AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
@@ -242,25 +255,18 @@ WHERE v.tenant_id = :tenant_id AND v.seq > :first_seq AND v.seq <= :last_seq AND
 GROUP BY p.class ORDER BY p.class
 
 -- name: queued
--- Proposals without a final verdict at the window's end, with their age in seconds: by class, and in total. As a
--- subquery, for the same reason as above.
+-- Proposals without a final verdict at the window's end, with their age in seconds: by class, and in total.
 SELECT p.class, count(*) AS count, count(*) FILTER (WHERE p.due_at < :until) AS past_due,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS median,
   percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS ninetieth,
   max(extract(epoch FROM :until::timestamptz - p.enqueued_at))::float8 AS longest
-FROM proposals p
-WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND (
-  SELECT v.at FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.seq <= :last_seq
-    AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw') LIMIT 1) IS NULL
+FROM {waited p}
 GROUP BY GROUPING SETS ((p.class), ()) ORDER BY p.class NULLS FIRST
 
 -- name: owned
 -- Those of them that were overdue, by whom they are assigned to now; the busiest first, and in the first place those of nobody.
 SELECT found.owner, count(*) AS past_due FROM (
-  SELECT {assignee_of p} AS owner FROM proposals p
-  WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND p.due_at < :until AND (
-    SELECT v.at FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.seq <= :last_seq
-      AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw') LIMIT 1) IS NULL
+  SELECT {assignee_of p} AS owner FROM {waited p} WHERE p.due_at < :until
   OFFSET 0) found
 GROUP BY found.owner ORDER BY found.owner IS NOT NULL, past_due DESC, found.owner LIMIT 200
 
@@ -304,9 +310,10 @@ FROM (
     WHERE a.tenant_id = :tenant_id AND a.vouched = 'user' AND a.seq > :first_seq AND a.seq <= :last_seq) m) c
 
 -- name: stored
--- Memories live at the window's end, and the bytes of their sealed bodies.
-SELECT s.tier, s.class AS write_class, count(*) AS records, coalesce(sum(octet_length(b.content)), 0)::bigint AS bytes
-FROM memory_scope s LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = s.memory_id
+-- Memories live at the window's end, and the bytes of their sealed bodies. OFFSET 0: bodies are joined by their size alone.
+SELECT s.tier, s.class AS write_class, count(*) AS records, coalesce(sum(b.size), 0)::bigint AS bytes
+FROM memory_scope s
+LEFT JOIN (SELECT o.memory_id, octet_length(o.content) AS size FROM memory_bodies o WHERE o.tenant_id = :tenant_id OFFSET 0) b ON b.memory_id = s.memory_id
 WHERE s.tenant_id = :tenant_id AND s.born_seq <= :last_seq AND (s.dead_seq IS NULL OR s.dead_seq > :last_seq)
   AND s.expires_at > :until AND s.tomb_seq IS NULL
 GROUP BY s.tier, s.class ORDER BY s.tier, s.class

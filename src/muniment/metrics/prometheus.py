@@ -19,6 +19,7 @@ Sample: TypeAlias = tuple[tuple[str, ...], float | None]
 # Every metric by its name: its help text, and its labels after the tenant.
 FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_window_seconds": ("Length of the window that was counted over", ()),
+    "muniment_read_lag_seconds": ("How far behind the standby was that these figures were read from", ()),
     "muniment_golden_queries": ("Golden queries of the last run, by whether they passed (MET-1)", ("passed",)),
     "muniment_golden_precision": ("Mean precision of golden queries (MET-1)", ()),
     "muniment_golden_recall": ("Mean recall of golden queries (MET-1)", ()),
@@ -72,7 +73,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_proposals": ("Proposals that entered the queue", ("write_class",)),
     "muniment_duplicates": ("Proposals set aside as duplicates", ("write_class",)),
     "muniment_promotions": ("Memories promoted, by policy or by a person", ("tier", "write_class", "by")),
-    "muniment_retractions": ("Memories withdrawn", ("reason",)),
+    "muniment_retractions": ("Memories retracted", ("reason",)),
     "muniment_recalls": ("Recalls", ()),
     "muniment_recalls_degraded": ("Recalls in which something was missing", ()),
     "muniment_recall_results_median": ("Median number of memories that a recall returned", ()),
@@ -112,6 +113,8 @@ class _Tenants(Collector):
 
 def _samples_of(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_window_seconds", [((), (one.until - one.since).total_seconds())]
+    if one.read_from is not None:
+        yield "muniment_read_lag_seconds", [((), one.read_from.lag_s)]
     yield from _recall_samples(one)
     yield from _governance_samples(one)
     yield from _queue_samples(one)

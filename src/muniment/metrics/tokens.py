@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from pydantic_core import from_json, to_json
 
 from muniment.database.sealing import Vault
-from muniment.database.storage import NamedStatement, Row, Transaction
+from muniment.database.storage import Row, Transaction
 from muniment.errors import EmbedderUnavailable, InvalidInput, SealBroken
 from muniment.language.embedding import builtin_embedder
 from muniment.language.embedding.tokenizers import (
@@ -27,7 +27,7 @@ from muniment.language.embedding.tokenizers import (
 )
 from muniment.language.instructions import visible_text
 from muniment.language.words import Word, index_of, query_words
-from muniment.metrics.window import Rows, Window, pack_of
+from muniment.metrics.window import Window, pack_of
 from muniment.model.compiled import Format
 from muniment.model.metrics import TokenMetrics
 from muniment.pack import Pack
@@ -71,14 +71,10 @@ class Prompt(NamedTuple):
     format: Format = "markdown"
 
 
-def statements(window: Window) -> list[NamedStatement]:
-    """The statements that `measure` needs the rows of."""
-    return [window.statement("metrics.compiles", count=PROMPTS)]
-
-
-async def measure(tx: Transaction, vault: Vault, packs: Packs, found: Rows) -> TokenMetrics:
+async def measure(tx: Transaction, vault: Vault, packs: Packs, window: Window) -> TokenMetrics:
     """The tokens of the latest prompts of the window, compiled and as captures."""
-    rows = found["metrics.compiles"]
+    name, parameters = window.statement("metrics.compiles", count=PROMPTS)
+    rows = await tx.rows(name, **parameters)
     if not rows:
         return TokenMetrics()
     before = await tx.gather(*(("metrics.said_before", _captures_before(row)) for row in rows))

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muniment.context import FabricContext
+from muniment.database.storage import Transaction
 from muniment.errors import InvalidInput
 from muniment.metrics import measure as measuring
 from muniment.metrics import writebacks
@@ -14,6 +15,9 @@ from muniment.model.fields import Instant
 from muniment.model.ids import make_id
 from muniment.model.inputs import VerbInput
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
+from muniment.model.zones import UTC_NAME, ZoneName
+from muniment.pack import Pack
+from muniment.standby_reads import opening_beside, reading
 from muniment.verbs.declaration import verb
 
 # The window by default.
@@ -27,9 +31,11 @@ class Window(VerbInput):
 
     since: Instant | None = None
     until: Instant | None = None
+    zone: ZoneName = Field(UTC_NAME, description="the time zone of the days that decisions are counted by")
+    storage: bool = Field(True, description="count what is stored and how full budgets are: reads every live memory")
 
 
-@verb("metrics", right="metrics", http="GET /metrics", custom_route=True)
+@verb("metrics", right="metrics", http="GET /metrics", custom_route=True, standby=True)
 async def metrics(context: FabricContext, reader: Principal, request: Window) -> Metrics:
     """Compute the metrics of the tenant for the time after `since` up to `until`.
 
@@ -44,9 +50,19 @@ async def metrics(context: FabricContext, reader: Principal, request: Window) ->
     begin = request.since if request.since is not None else max(end, _EARLIEST) - WINDOW
     if begin >= end:
         raise InvalidInput("must lie before until", field="since" if request.since is not None else "until")
+
+    async def measure(tx: Transaction, opening: Transaction, pack: Pack) -> Metrics:
+        where = (tx, opening, context.vault, context.packs, pack)
+        return await measuring.measure(*where, begin, end, zone=request.zone, storage=request.storage)
+
+    async with reading(context, reader.tenant_id) as tx, opening_beside(context, tx) as opening:
+        pack = await context.packs.read_in_force(tx)
+        if pack is not None:
+            return await measure(tx, opening, pack)
+    # A tenant without any pack of its own.
     pack = await context.current_pack(reader.tenant_id)
-    async with context.transaction(reader.tenant_id, "auditor") as tx:
-        return await measuring.measure(tx, context.vault, context.packs, pack, begin, end)
+    async with reading(context, reader.tenant_id) as tx, opening_beside(context, tx) as opening:
+        return await measure(tx, opening, pack)
 
 
 class GoldenResults(VerbInput):

@@ -53,13 +53,13 @@ def check_lengths(model: Any, value: Any, *, within: str = "") -> None:
 def _check(lengths: _Lengths, value: Any, within: str) -> None:
     if not isinstance(value, Mapping):
         return
-    given = cast("Mapping[Any, Any]", value)
-    if len(given) > len(lengths.known):
-        unknown = next(key for key in given if key not in lengths.known)
+    fields = cast("Mapping[Any, Any]", value)
+    if len(fields) > len(lengths.known):
+        unknown = next(key for key in fields if key not in lengths.known)
         named = unknown if isinstance(unknown, str) and _FIELD.fullmatch(unknown) else ""
         raise InvalidInput("is not a known field", field=_joined(within, named) or None)
     for one in lengths.bounded:
-        found = given.get(one.name)
+        found = fields.get(one.name)
         if not isinstance(found, _SIZED):
             continue
         held = cast("Collection[Any]", found)

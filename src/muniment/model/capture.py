@@ -88,10 +88,9 @@ class TypedFact(FactFields):
         return "statement" if by_text and self.value is None else "typed"
 
 
-class Circumstances(Artifact):
-    """What a caller says about a capture beside its content."""
+class CaptureDetails(Artifact):
+    """What a caller may say about a capture beside its content and its label."""
 
-    classification: Label
     origin: OpenName | None = None
     subject: Ceid | None = None
     user_id: OpenName | None = None
@@ -109,11 +108,20 @@ class Circumstances(Artifact):
     idempotency_key: OpenName | None = None
 
 
+class _Classification(Artifact):
+    classification: Label
+
+
+# The label comes first: of several fields that are missing the first is named.
+class Circumstances(CaptureDetails, _Classification):
+    """What a caller says about a capture beside its content."""
+
+
 class _Kind(Artifact):
     kind: CaptureKind
 
 
-# The kind comes first: of several fields that are missing the first is named.
+# The kind comes before both.
 class Happening(Circumstances, _Kind):
     """Something that happened, as a caller tells of it."""
 

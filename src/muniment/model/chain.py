@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from muniment.model.fields import Artifact, TenantId
+from muniment.model.reads import ReadFrom
 
 BreakKind = Literal[
     "changed", "removed", "inserted", "reordered", "batch_forged", "batch_missing", "chain_broken",
@@ -54,6 +55,10 @@ class Verification(Artifact):
         default=None,
         description="how many seconds ahead of the database's clock an event can be dated; none: any time at all",
     )
+    below_promise: tuple[str, ...] = Field(
+        default=(),
+        description="what the nodes of a cluster keep less well than is promised, in words; nothing on one server",
+    )
     rows: int = Field(default=0, description="how many rows were compared with the log")
     covered_from: int | None = Field(
         default=None,
@@ -61,6 +66,9 @@ class Verification(Artifact):
     )
     cursor: str | None = Field(
         default=None, description="the cursor to continue with, of a verification that is not finished"
+    )
+    read_from: ReadFrom | None = Field(
+        default=None, description="where it was read, if there is a standby that auditors' reads may go to"
     )
 
 

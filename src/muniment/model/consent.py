@@ -169,12 +169,14 @@ class ConsentReach(Artifact):
 
 
 class ConsentTerms(Artifact):
-    """What a consent can say: the purposes and the sensitive labels of the pack in force, and bases in use."""
+    """What a consent can say: the purposes, the sensitive labels and the bases of the pack in force."""
 
     purposes: tuple[str, ...] = Field(default=(), description="those that a class names")
     any_purpose: bool = Field(description="some class is covered under any purpose")
     labels: tuple[str, ...] = ()
-    bases: tuple[str, ...] = Field(default=(), description="of the latest records of the ledger")
+    bases: tuple[str, ...] = Field(
+        default=(), description="of the pack, then others of the latest records of the ledger"
+    )
 
 
 class Sweep(Artifact):

@@ -73,7 +73,7 @@ class Principal(_MadeByCallers):
             self,
             *,
             tenant_id: str,
-            id: str,  # noqa: A002  the field is called so
+            id: str,
             kind: Source,
             roles: Iterable[str] = (),
             speaks_for: SpeaksFor | Mapping[str, Iterable[str]] = ...,

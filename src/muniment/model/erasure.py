@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from muniment.model.consent import Consent
 from muniment.model.fields import (
     Artifact,
     CaptureKind,
@@ -16,6 +17,7 @@ from muniment.model.fields import (
     clean_text,
     field_error,
 )
+from muniment.model.subject import ErasureRequest
 
 
 class ErasureInput(Artifact):
@@ -74,13 +76,19 @@ class MemoriesHeld(Artifact):
     live: int = 0
     ended: int = Field(default=0, description="retracted or over, with their text still there")
     removed: int = Field(default=0, description="tombstones, without text")
+    naming: int = Field(
+        default=0,
+        description="of those with text, how many are about others and name the person; `people.memories` has none",
+    )
+    named_in: tuple[str, ...] = Field(default=(), description="the latest of these, 100 at most")
 
 
 class PersonHeld(Artifact):
-    """How much is held about a person, and what an erasure of them would remove. Ids and numbers, no content."""
+    """How much is held about a person, and what an erasure would remove: ids, numbers, and what they are called."""
 
     subject: str | None = None
     user_id: str | None = None
+    display_name: str | None = Field(default=None, description="what people call them; sealed, and erased with them")
     aliases: tuple[str, ...] = Field(default=(), description="the same subject under its other namespaces")
     memories: MemoriesHeld = MemoriesHeld()
     captures: tuple[CapturesHeld, ...] = ()
@@ -102,6 +110,15 @@ class PersonRead(Artifact):
     run_id: str
     own_run: bool = Field(description="it was a run for the person")
     memory_ids: tuple[str, ...] = Field(default=(), description="what it returned about them")
+
+
+class PersonView(Artifact):
+    """What a privacy officer looks at first: how much is held, who read it last, consents, requests to be erased."""
+
+    held: PersonHeld
+    reads: tuple[PersonRead, ...] = ()
+    consents: tuple[Consent, ...] = ()
+    requests: tuple[ErasureRequest, ...] = ()
 
 
 # What becomes of a capture on which other facts rest too.
@@ -151,7 +168,7 @@ class FactErasure(Artifact):
     shared: tuple[SharedCapture, ...] = ()
 
 
-Place = Literal["memory", "candidate", "capture", "archived", "note", "recall", "consent"]
+Place = Literal["name", "memory", "candidate", "capture", "archived", "note", "recall", "consent"]
 
 
 def _says_something(value: str) -> str:
@@ -178,12 +195,21 @@ class NameSearchInput(Artifact):
 class NameHit(Artifact):
     """A text that contains the name: where it is, and the words around it."""
 
-    place: Place = Field(description="what contains it; archived is a capture in an archive file, recall a query")
+    place: Place = Field(
+        description="what contains it; name is a display name, archived a capture in an archive file, recall a query"
+    )
     id: str
-    field: str = Field(description="the field of it: text, value, payload, fact, evidence_refs, reason, note, query")
+    field: str = Field(
+        description="the field of it: display_name, text, value, payload, fact, evidence_refs, reason, note, query"
+    )
     excerpt: str
     capture_id: str | None = None
     memory_id: str | None = Field(default=None, description="the memory to retract, for a hit in a memory")
+    proposal_id: str | None = Field(
+        default=None,
+        description="the fact to erase, for a hit in a candidate, in a note, or in a capture on which one rests",
+    )
+    subject: str | None = Field(default=None, description="whose name it is, for a hit in a display name")
 
 
 class NameSearch(Artifact):

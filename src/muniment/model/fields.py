@@ -23,6 +23,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from muniment.errors import InvalidInput, TooLarge
 from muniment.model.bounds import check_lengths
 from muniment.model.ids import CEID_PATTERN, ENTITIES_PATTERN, holds_card_number
+from muniment.model.zones import EXPECTED_TIME, EXPECTED_ZONE, TIME_PATTERN, ZONE_PATTERN
 
 TEXT_LIMIT = 32 * 1024
 PAYLOAD_LIMIT = 256 * 1024
@@ -301,7 +302,7 @@ _EXPECTED = {
     "a number": ("float_type", "float_parsing"),
     "true or false": ("bool_type", "bool_parsing"),
     "a string": ("string_type",),
-    "a time with its zone": ("timezone_aware",),
+    "a time with its zone, such as 2027-01-31T12:00:00Z": ("timezone_aware",),
     "a time in ISO 8601": (
         "datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid",
     ),
@@ -313,6 +314,12 @@ _MESSAGES = {
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
 } | {kind: f"expected {what}" for what, kinds in _EXPECTED.items() for kind in kinds}
+# What is said of a text that does not match one of these.
+_PATTERNS = {
+    CEID_PATTERN: "expected an id such as customer:cus_77, never a name or an email address",
+    ZONE_PATTERN: EXPECTED_ZONE,
+    TIME_PATTERN: EXPECTED_TIME,
+}
 
 
 def _plain(error: ErrorDetails) -> str:
@@ -329,7 +336,8 @@ def _plain(error: ErrorDetails) -> str:
         case "string_pattern_mismatch" if context.get("pattern") == _CLEAN:
             return _objection(error["input"])
         case "string_pattern_mismatch":
-            return f"does not match {context.get('pattern')}"
+            pattern = str(context.get("pattern"))
+            return _PATTERNS.get(pattern) or f"does not match {pattern}"
         case "literal_error":
             return f"expected one of {context.get('expected')}"
         case _:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from muniment.model.candidate import GateName
-from muniment.model.capture import Circumstances
+from muniment.model.capture import CaptureDetails
 from muniment.model.fields import (
     Artifact,
     CaptureKind,
@@ -33,7 +33,7 @@ _Claimed = Annotated[str, StringConstraints(strict=True, min_length=1, max_lengt
 ItemFate = Literal["promoted", "waiting", "refused", "duplicate", "repeated", "erased", "nothing", "unread", "invalid"]
 
 
-class ImportItem(Circumstances):
+class ImportItem(CaptureDetails):
     """One thing that another system knows, as it is imported.
 
     A plain `text` becomes a statement; with `write_class` it is a typed fact; with another `kind` than `statement` it
@@ -42,9 +42,7 @@ class ImportItem(Circumstances):
 
     id: _Claimed = Field(description="its id in the other system: an item is brought in once")
     kind: CaptureKind = "statement"
-    classification: Label | None = Field(  # pyright: ignore[reportIncompatibleVariableOverride]
-        None, description="by default the pack's label for imports"
-    )
+    classification: Label | None = Field(None, description="by default the pack's label for imports")
     text: Text | None = None
     payload: Json = Field(None, description="for kinds other than `statement`, such as a tool's result")
     write_class: WriteClass | None = Field(None, description="of a typed fact; by default a text is a statement")

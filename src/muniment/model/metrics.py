@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field, computed_field
 
 from muniment.model.fields import Artifact, CaptureKind, OpenName, Probability, Tier, WriteClass
+from muniment.model.reads import ReadFrom
 
 PiiKind = Literal["card", "iban", "phone", "email", "ip", "api_key", "national_id", "date_of_birth"]
 
@@ -178,7 +179,7 @@ class Adoption(Artifact):
 
 
 class OperatorDay(Artifact):
-    """How many proposals a person decided on a day (UTC)."""
+    """How many proposals a person decided on a day of the zone that was asked for."""
 
     operator: str
     day: date
@@ -291,7 +292,7 @@ class BudgetUse(Artifact):
 
 
 class ModelCalls(Artifact):
-    """How often an extractor asked its language model on a day (UTC)."""
+    """How often an extractor asked its language model on a day of the zone that was asked for."""
 
     extractor: str
     day: date
@@ -404,3 +405,6 @@ class Metrics(Artifact):
     flow: FlowMetrics = FlowMetrics()
     recalls: RecallMetrics = RecallMetrics()
     erasures: ErasureMetrics = ErasureMetrics()
+    read_from: ReadFrom | None = Field(
+        default=None, description="where they were read, if there is a standby that auditors' reads may go to"
+    )

@@ -80,14 +80,6 @@ def name_keys(name: str) -> NameKeys:
     return NameKeys(bare.translate(table.folded), bare.translate(table.drawn))
 
 
-def name_key(name: str) -> str:
-    """The first of the name's keys: equal for names that differ in case or in look-alike small letters.
-
-    Names with different first keys can still be one person's: ask `same_person`.
-    """
-    return name_keys(name).folded
-
-
 def same_person(one: str, other: str) -> bool:
     """Whether the two names count as one person's."""
     first, second = name_keys(one), name_keys(other)

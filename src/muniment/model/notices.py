@@ -6,13 +6,16 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from muniment.model.fields import Artifact, WriteClass
+from muniment.model.zones import UTC_NAME, TimeOfDay, ZoneName
 
 NoticeChannel = Literal["mail", "chat", "browser"]
 AlertKind = Literal[
     "overdue", "low_trust", "sensitive", "contradiction", "contradiction_backlog", "budget", "parked",
-    "erasure_request", "purge_waits",
+    "erasure_request", "purge_waits", "mention", "assignment", "pack_registered",
 ]  # fmt: skip
 DigestEvery = Literal["hourly", "daily"]
+# When a daily digest goes out, unless a person chose another time.
+DAILY_AT = "07:00"
 
 
 class NoticeInput(Artifact):
@@ -28,7 +31,9 @@ class NoticeInput(Artifact):
     kinds: Annotated[frozenset[AlertKind], Field(fail_fast=True)] | None = Field(
         None, description="the kinds of alert; by default every kind that the caller's roles may read about"
     )
-    digest: DigestEvery | None = Field(None, description="how often a summary of what waits is sent; never by default")
+    digest: DigestEvery | None = Field(None, description="how often a digest of what waits is sent; never by default")
+    at: TimeOfDay = Field(DAILY_AT, description="the time of the day at which a daily digest is sent")
+    time_zone: ZoneName = Field(UTC_NAME, description="the time zone of that time, and of the day in a digest")
 
 
 class Notice(Artifact):
@@ -43,8 +48,14 @@ class Notice(Artifact):
     classes: tuple[WriteClass, ...] = Field(default=(), description="empty for all classes")
     kinds: tuple[AlertKind, ...] = ()
     digest: DigestEvery | None = None
+    at: str = Field(default=DAILY_AT, description="the time of the day at which a daily digest is sent")
+    time_zone: str = Field(default=UTC_NAME, description="the time zone of that time, and of the day in a digest")
     created_at: datetime
-    digest_at: datetime | None = Field(default=None, description="when the next summary is due")
+    seen_at: datetime | None = Field(
+        default=None,
+        description="when the person was last seen without an API key, such as with a token; none: by API keys alone",
+    )
+    digest_at: datetime | None = Field(default=None, description="when the next digest is due")
     sent_at: datetime | None = Field(default=None, description="when the last message was accepted")
     tries: int = 0
     next_try_at: datetime | None = None

@@ -5,16 +5,21 @@ from typing import Literal
 
 from pydantic import Field, computed_field
 
+from muniment.model.audience import Audience
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.fields import Artifact, Tier, WriteClass
-from muniment.model.proposal import HumanReason, Outcome, Status
+from muniment.model.proposal import HumanReason, Outcome, Proposal, Status
 from muniment.model.recall import RecallAnswer
 
 Risk = Literal["low", "high"]
 OpenStatus = Literal["pending", "held"]
 QueueOrder = Literal["due", "newest", "unusual"]
 QueueGroup = Literal["subject", "source", "class"]
-Danger = Literal["low_trust", "sensitive", "high_risk", "contradiction", "third_party", "any"]
+ManyAction = Literal["approve", "reject", "assign"]
+Danger = Literal[
+    "any", "addresses_model", "guard", "low_trust", "high_risk", "contradiction", "opposites", "sensitive",
+    "third_party", "names_targets", "unusual_source", "low_confidence",
+]  # fmt: skip
 
 
 class QueueCounts(Artifact):
@@ -25,6 +30,7 @@ class QueueCounts(Artifact):
     due_within_a_day: int = Field(default=0, description="not overdue yet")
     held: int = 0
     mine: int = Field(default=0, description="assigned to the caller")
+    mentioned: int = Field(default=0, description="with a comment that names the caller")
     by_class: dict[WriteClass, int] = Field(default_factory=dict)
     by_risk: dict[Risk, int] = Field(default_factory=dict)
     by_tier: dict[Tier, int] = Field(default_factory=dict)
@@ -37,21 +43,33 @@ class GroupOfProposals(Artifact):
     name: str = Field(description="the subject, the author or the class; empty for those about nobody")
     count: int
     overdue: int = 0
-    unusual: int = Field(default=0, description="those that are sensitive, of low trust, high risk or contradicting")
+    unusual: int = Field(default=0, description="those in which there is a danger to notice")
     due_at: datetime
 
 
+class QueueSearch(Artifact):
+    """A page of the open proposals that have the words, and how far the search went."""
+
+    proposals: tuple[Proposal, ...] = ()
+    matching: int = Field(default=0, description="how many were found in all; those that say the same count once")
+    complete: bool = Field(
+        default=True, description="whether all that match the filters were searched; false where they were too many"
+    )
+
+
 class PlannedApproval(Artifact):
-    """A proposal that would be approved, at the version that was read."""
+    """A proposal that would be approved, rejected or assigned, at the version that was read."""
 
     proposal_id: str
     version: int
 
 
 class ApprovalPlan(Artifact):
-    """What approving many would do, as far as it can be known before: what is taken, what is left out, and the mix."""
+    """What deciding many would do, as far as it can be known before: what is taken, what is left out, and the mix."""
 
-    approved: tuple[PlannedApproval, ...] = ()
+    approved: tuple[PlannedApproval, ...] = Field(
+        default=(), description="those that are taken, also to reject or assign"
+    )
     left_out: tuple[Outcome, ...] = Field(default=(), description="those that are left out, each with the reasons")
     by_class: dict[WriteClass, int] = Field(default_factory=dict)
     by_tier: dict[Tier, int] = Field(default_factory=dict)
@@ -78,6 +96,7 @@ class EditCheck(Artifact):
         default=None, description="as it would be stored: masked, calibrated, classified"
     )
     tier: Tier | None = None
+    audience: Audience | None = Field(default=None, description="which recalls would show it")
     priority: float | None = None
     human_reasons: tuple[HumanReason, ...] = ()
     contradicts: tuple[ContradictedMemory, ...] = ()

@@ -86,6 +86,9 @@ class MyMemoryDetails(MyMemory):
     decisions: tuple[MyDecision, ...] = ()
     consent: Consent | None = None
     recalled: Recalled = Recalled()
+    undo_until: datetime | None = Field(
+        default=None, description="until when its promotion by policy can be undone; none where it cannot"
+    )
 
 
 class MyProposal(_Fact, _Origin):
@@ -182,6 +185,7 @@ class MyExport(Artifact):
     user_id: str | None = Field(description="the end user; none for a subject that is no user")
     subject: str | None = Field(default=None, description="the subject whom a privacy officer exported")
     exported_at: datetime
+    display_name: str | None = Field(default=None, description="what people call them")
     memories: tuple[MyMemory, ...] = ()
     proposals: tuple[MyProposal, ...] = ()
     captures: tuple[MyCapture, ...] = ()
@@ -189,6 +193,19 @@ class MyExport(Artifact):
     consent_requests: tuple[MyConsentRequest, ...] = ()
     recalls: tuple[MyRecall, ...] = ()
     erasure_requests: tuple[ErasureRequest, ...] = ()
+
+
+class MyView(Artifact):
+    """What an end user looks at first: a page of memories, all that waits for them, consents, the last recalls."""
+
+    memories: tuple[MyMemory, ...] = ()
+    pending: tuple[MyProposal, ...] = ()
+    consent_requests: tuple[MyConsentRequest, ...] = ()
+    consents: tuple[Consent, ...] = ()
+    recalls: tuple[MyRecall, ...] = ()
+    consent_labels: tuple[str, ...] = Field(
+        default=(), description="the labels of the pack in force that need the person's consent"
+    )
 
 
 class OneTimeCode(Artifact):

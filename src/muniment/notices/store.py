@@ -5,8 +5,9 @@ accepted, by the holder of the lease; what was accepted without that being noted
 """
 
 import os
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from muniment.access.roles import ALLOWED
 from muniment.database import cursors
@@ -14,11 +15,21 @@ from muniment.database.rows import event_of, fields_of
 from muniment.database.sealing import SubjectKey
 from muniment.database.storage import Row, Transaction
 from muniment.errors import NotFound, TooLarge
-from muniment.model.context import Principal
+from muniment.model.context import BUILTIN_ROLES, Principal
 from muniment.model.events import Event
 from muniment.model.ids import make_id
-from muniment.model.notices import Alert, AlertKind, Digest, DigestEvery, Notice, NoticeChannel
-from muniment.notices.rules import alerts_of, next_digest
+from muniment.model.names import name_problem
+from muniment.model.notices import Alert, AlertKind, Digest, Notice, NoticeChannel
+from muniment.notices.rules import (
+    Addressed,
+    HeldKey,
+    Named,
+    Schedule,
+    Standing,
+    alerts_of,
+    naming_verdicts,
+    sight_is_due,
+)
 
 # Settings of one tenant.
 MOST = 1000
@@ -35,13 +46,19 @@ Place = tuple[int, int]
 class Wishes:
     """What a person is told: these kinds, of these classes (empty: all), as far as these roles may read."""
 
+    person: str
     kinds: tuple[AlertKind, ...]
     classes: tuple[str, ...]
     roles: tuple[str, ...]
 
-    def alerts(self, event: Event) -> list[Alert]:
-        """What of an event concerns the person."""
-        return alerts_of(event, self.kinds, self.classes, self.roles)
+    def alerts(self, events: Iterable[Event], named: Named) -> list[Alert]:
+        """What of events concerns the person; `named` says whom their verdicts name."""
+        kinds, classes, roles = self.kinds, self.classes, self.roles
+        return [one for event in events for one in alerts_of(event, kinds, classes, roles, self.person, named)]
+
+    def narrowed(self, roles: Iterable[str]) -> "Wishes":
+        """The same as far as these roles may read."""
+        return replace(self, roles=tuple(sorted(frozenset(self.roles) & frozenset(roles))))
 
 
 @dataclass(frozen=True)
@@ -52,8 +69,10 @@ class Claim:
     lease: str
     channel: NoticeChannel
     wishes: Wishes
-    digest: DigestEvery | None
+    schedule: Schedule
     digest_at: datetime | None
+    seen_at: datetime | None
+    seen_roles: frozenset[str] | None
     place: Place
     tries: int
     address: str = field(repr=False)
@@ -66,11 +85,14 @@ async def put(
     channel: NoticeChannel,
     address: str | None,
     wishes: Wishes,
-    digest: DigestEvery | None,
+    schedule: Schedule,
+    *,
+    by_key: bool,
 ) -> Notice:
     """Set what a person is told by a channel, in place of what they set before; raises `TooLarge`.
 
-    What was not sent yet under the earlier setting is sent under this one.
+    What was not sent yet under the earlier setting is sent under this one. Unless they came by an API key, they are
+    noted as seen.
     """
     former = await tx.row("notice.lock_channel", person=person.id, channel=channel)
     if former is None and len(await tx.rows("notice.every", person=None, notice_id=None)) >= MOST:
@@ -80,7 +102,7 @@ async def put(
     if former is not None:
         await _remove(tx, former["notice_id"], tick.at)
     place = (former["seq"], former["n"]) if former is not None else (tick.seq, LAST_N)
-    same_digest = former is not None and former["digest"] == digest
+    same_digest = former is not None and _schedule(former) == schedule
     await tx.do(
         "notice.add",
         notice_id=notice_id,
@@ -89,14 +111,18 @@ async def put(
         roles=list(wishes.roles),
         classes=list(wishes.classes),
         kinds=list(wishes.kinds),
-        digest=digest,
+        digest=schedule.every,
+        daily_at=schedule.at,
+        time_zone=schedule.time_zone,
         seq=tick.seq,
         at=tick.at,
         address=key.seal("notices.address", notice_id, address.encode()) if address is not None else None,
         from_seq=place[0],
         from_n=place[1],
-        digest_at=former["digest_at"] if former is not None and same_digest else next_digest(digest, tx.now),
+        digest_at=former["digest_at"] if former is not None and same_digest else schedule.next_after(tx.now),
         sent_at=former["sent_at"] if former is not None else None,
+        seen_at=None if by_key else tx.now,
+        seen_roles=None if by_key else _built_in(person),
     )
     tx.emit("memory.note", person.id, about="notice_set", notice_id=notice_id)
     return await one(tx, key, notice_id)
@@ -116,10 +142,35 @@ async def one(tx: Transaction, key: SubjectKey | None, notice_id: str) -> Notice
     return _notice(found(await tx.row("notice.every", person=None, notice_id=notice_id)), key)
 
 
-async def of_channel(tx: Transaction, person: str, channel: NoticeChannel) -> Wishes | None:
-    """What a person is told by a channel; None where they did not set it."""
-    rows = await tx.rows("notice.every", person=person, notice_id=None)
-    return next((_wishes(row) for row in rows if row["channel"] == channel), None)
+async def of_channel(tx: Transaction, person: Principal, channel: NoticeChannel) -> tuple[Wishes | None, bool]:
+    """What a person is told by a channel, None where they did not set it; and whether a sight of them is due."""
+    rows = await tx.rows("notice.every", person=person.id, notice_id=None)
+    wishes = next((_wishes(row) for row in rows if row["channel"] == channel), None)
+    return wishes, _is_sight_due(rows, person, tx.now)
+
+
+async def is_sight_due(tx: Transaction, person: Principal) -> bool:
+    """Whether it is to be noted that the person, who came without an API key, was here."""
+    return _is_sight_due(await tx.rows("notice.every", person=person.id, notice_id=None), person, tx.now)
+
+
+def _is_sight_due(rows: Iterable[Row], person: Principal, now: datetime) -> bool:
+    roles = _built_in(person)
+    return any(sight_is_due(row["seen_at"], row["seen_roles"], roles, now) for row in rows)
+
+
+async def note_sight(tx: Transaction, person: Principal) -> None:
+    """Note in all settings of a person that they were here without an API key, and with which roles."""
+    await tx.do("notice.seen", person=person.id, roles=_built_in(person))
+
+
+async def standing_of(tx: Transaction, held: Claim) -> Standing:
+    """What is known of the person of a claim: their API keys, and when they were last seen without one."""
+    person = held.wishes.person
+    # A key under a name that is refused is not accepted.
+    rows = await tx.rows("notice.keys", person=person) if name_problem(person) is None else []
+    keys = (HeldKey(frozenset(row["roles"]), row["created_at"], row["expires_at"], row["revoked_at"]) for row in rows)
+    return Standing(tuple(keys), held.seen_at, held.seen_roles)
 
 
 async def remove(tx: Transaction, by: str, notice_id: str, *, own: bool) -> None:
@@ -160,8 +211,10 @@ async def claim(tx: Transaction, key: SubjectKey, notice_id: str) -> Claim | Non
         lease,
         row["channel"],
         _wishes(row),
-        row["digest"],
+        _schedule(row),
         row["digest_at"],
+        row["seen_at"],
+        frozenset(row["seen_roles"]) if row["seen_roles"] is not None else None,
         (row["seq"], row["n"]),
         row["tries"],
         _address(row, key) or "",
@@ -173,19 +226,25 @@ async def events_after(tx: Transaction, place: Place) -> list[Event]:
     return [event_of(row) for row in await tx.rows("webhook.next_events", seq=place[0], n=place[1], count=PAGE)]
 
 
+async def named_in(tx: Transaction, events: Iterable[Event]) -> Named:
+    """Whom the comments and the assignments among events name."""
+    verdicts = naming_verdicts(events)
+    rows = await tx.rows("notice.named", verdict_ids=verdicts) if verdicts else []
+    return {row["verdict_id"]: Addressed(row["class"], tuple(row["mentions"] or ()), row["assignee"]) for row in rows}
+
+
 async def end_of_log(tx: Transaction) -> Place:
     """The end of the log: whatever is written from now on has a later place. Read it before the events."""
     row = await tx.row("notice.end_of_log")
     return (row["seq"], LAST_N) if row is not None else (0, 0)
 
 
-async def digest_of(tx: Transaction, wishes: Wishes) -> Digest:
-    """Count what waits for a person: of their classes, and of what their roles may read."""
+async def digest_of(tx: Transaction, wishes: Wishes, schedule: Schedule) -> Digest:
+    """Count what waits for a person: of their classes, and of what their roles may read; today is their day."""
     roles = frozenset(wishes.roles)
     counts: dict[str, object] = {}
     if roles & ALLOWED["read_queue"]:
-        tomorrow = (tx.now.astimezone(UTC) + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-        rows = await tx.rows("notice.waiting", classes=list(wishes.classes), tomorrow=tomorrow)
+        rows = await tx.rows("notice.waiting", classes=list(wishes.classes), tomorrow=schedule.end_of_day(tx.now))
         counts |= {name: sum(row[name] for row in rows) for name in ("open", "overdue", "due_today")}
         counts["by_class"] = {row["class"]: row["open"] for row in rows}
     if roles & (ALLOWED["read_queue"] | ALLOWED["correct"]):
@@ -197,11 +256,17 @@ async def digest_of(tx: Transaction, wishes: Wishes) -> Digest:
     return Digest.model_validate(counts)
 
 
-async def settle(tx: Transaction, held: Claim, to: Place, *, sent: bool, digest_at: datetime | None) -> bool:
-    """Move the place and end the lease; False if the lease or the place is no longer this claim's."""
+async def settle(
+    tx: Transaction, held: Claim, to: Place, *, sent: bool, digest_at: datetime | None, objection: str | None
+) -> bool:
+    """Move the place and end the lease; False if the lease or the place is no longer this claim's.
+
+    `objection` says why nothing may be sent to the person.
+    """
     moving = {"seq": held.place[0], "n": held.place[1], "to_seq": to[0], "to_n": to[1]}
     which = {"notice_id": held.notice_id, "lease": held.lease}
-    return await tx.do("notice.settle", **which, **moving, digest_at=digest_at, sent_at=tx.now if sent else None) == 1
+    how = {"digest_at": digest_at, "sent_at": tx.now if sent else None, "error": objection}
+    return await tx.do("notice.settle", **which, **moving, **how) == 1
 
 
 async def fail(tx: Transaction, held: Claim, reason: str, pause: timedelta) -> bool:
@@ -228,7 +293,15 @@ def found(row: Row | None) -> Row:
 
 
 def _wishes(row: Row) -> Wishes:
-    return Wishes(tuple(row["kinds"]), tuple(row["classes"]), tuple(row["roles"]))
+    return Wishes(row["person"], tuple(row["kinds"]), tuple(row["classes"]), tuple(row["roles"]))
+
+
+def _schedule(row: Row) -> Schedule:
+    return Schedule(row["digest"], row["at"], row["time_zone"])
+
+
+def _built_in(person: Principal) -> list[str]:
+    return sorted(person.roles & BUILTIN_ROLES)
 
 
 def _address(row: Row, key: SubjectKey) -> str | None:

@@ -1,36 +1,36 @@
 """The verbs of notices: people say what they want to be told, and the program tells them."""
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated
 
-from anyio import CancelScope, CapacityLimiter, create_task_group
+from anyio import move_on_after
 from pydantic import Field
 
 from muniment import outbound
+from muniment.access.presented import came_by_key
 from muniment.context import FabricContext
-from muniment.database.sealing import SubjectKey
+from muniment.database.storage import Transaction
+from muniment.delivery import DeliveryRound, run_rounds
 from muniment.errors import InvalidInput, MunimentError, NotFound, RateLimited
 from muniment.model.context import BUILTIN_ROLES, Principal
+from muniment.model.events import Event
 from muniment.model.fields import Name
 from muniment.model.inputs import Listing, VerbInput, Whole
 from muniment.model.notices import Alert, Alerts, Digest, Notice, NoticeChannel, NoticeInput, Notified
 from muniment.notices import chat, rules
 from muniment.notices import store as notices
-from muniment.notices.rules import GATHERED_FOR, Message
+from muniment.notices.rules import GATHERED_FOR, Message, Schedule
 from muniment.notices.store import Claim, Place, Wishes
 from muniment.verbs.declaration import verb
 
-# Channels of one tenant that are sent to at once.
-_AT_ONCE = 4
 # Pages of events that one pass reads for a channel.
 _PAGES = 10
 _LONGEST_PAUSE = timedelta(days=1)
+# Seconds that a call waits at most to note that somebody was here.
+_NOTED_WITHIN = 2.0
 _NO_MAIL = "this server sends no mail; set MUNIMENT_SMTP_URL"
-_WHY = {
-    "host_not_found": "its host was not found",
-    "address_refused": "its host is not on the internet; see MUNIMENT_WEBHOOKS_ALLOW_PRIVATE",
-}
 
 
 class NoticeId(VerbInput):
@@ -43,8 +43,8 @@ class NoticeId(VerbInput):
 async def set_notice(context: FabricContext, person: Principal, request: NoticeInput) -> Notice:
     """Set what the caller is told by a channel, from now on; it replaces what they set for that channel before.
 
-    Alerts and summaries hold counts, classes, ids and links, and only of what the roles that the caller has now may
-    read. Raises `InvalidInput` for an address that nothing may be sent to.
+    Alerts and digests hold counts, classes, ids and links, and only of what the caller's roles may read both now and
+    when they are sent. Raises `InvalidInput` for an address that nothing may be sent to.
     """
     address = await _checked_address(context, request)
     may = rules.kinds_for(person.roles)
@@ -52,15 +52,18 @@ async def set_notice(context: FabricContext, person: Principal, request: NoticeI
     if kinds - may:
         raise InvalidInput(f"none of your roles may read about {', '.join(sorted(kinds - may))}", field="kinds")
     if request.digest is not None and request.channel == "browser":
-        raise InvalidInput("a summary is sent by mail or chat; the browser shows alerts alone", field="digest")
+        raise InvalidInput("a digest is sent by mail or chat; the browser shows alerts alone", field="digest")
     if not kinds and request.digest is None:
         raise InvalidInput("expected a kind of alert, or a digest", field="kinds")
     roles = tuple(sorted(person.roles & BUILTIN_ROLES))
-    wishes = Wishes(tuple(sorted(kinds)), tuple(sorted(request.classes or ())), roles)
+    wishes = Wishes(person.id, tuple(sorted(kinds)), tuple(sorted(request.classes or ())), roles)
+    schedule, by_key = Schedule(request.digest, request.at, request.time_zone), came_by_key(person)
     await context.open_tenant(person.tenant_id)
     async with context.write_once(person.tenant_id, "writer") as tx:
         key = await context.vault.tenant_data_key(tx)
-        return await notices.put(tx, key, person, request.channel, address, wishes, request.digest)
+        if not by_key:
+            await notices.note_sight(tx, person)
+        return await notices.put(tx, key, person, request.channel, address, wishes, schedule, by_key=by_key)
 
 
 async def _checked_address(context: FabricContext, request: NoticeInput) -> str | None:
@@ -84,7 +87,7 @@ async def _checked_address(context: FabricContext, request: NoticeInput) -> str 
     except InvalidInput as error:
         raise InvalidInput(error.message, field="address") from None
     except outbound.Refused as refused:
-        raise InvalidInput(_WHY[str(refused)], field="address") from None
+        raise InvalidInput(refused.in_words(), field="address") from None
     return address
 
 
@@ -102,6 +105,7 @@ async def list_notices(context: FabricContext, person: Principal, request: ListN
     """
     if request.everyone:
         await context.authorise(person, "webhooks")
+    await _note_sight(context, person)
     async with context.transaction(person.tenant_id, "auditor") as tx:
         key = await context.vault.existing_tenant_data_key(tx)
         whose = None if request.everyone else person.id
@@ -116,6 +120,8 @@ async def remove(context: FabricContext, person: Principal, request: NoticeId) -
     """
     own = "admin" not in person.roles
     async with context.write_once(person.tenant_id, "writer") as tx:
+        if not came_by_key(person):
+            await notices.note_sight(tx, person)
         await notices.remove(tx, person.id, request.notice_id, own=own)
 
 
@@ -125,6 +131,7 @@ async def test_notice(context: FabricContext, person: Principal, request: Notice
 
     Raises `NotFound`, and `RateLimited` within a minute of the last message.
     """
+    await _note_sight(context, person)
     async with context.transaction(person.tenant_id, "writer") as tx:
         key = await context.vault.existing_tenant_data_key(tx)
         if key is None:
@@ -157,21 +164,45 @@ async def alerts(context: FabricContext, person: Principal, request: AlertsAfter
 
     Nothing where they did not set the channel `browser`. Only what their roles may read both now and when they set it.
     """
-    found: list[Alert] = []
-    place: Place = (request.after, notices.LAST_N)
+    found, seq = list[Alert](), request.after
     async with context.read_only(person.tenant_id) as tx:
-        wishes = await notices.of_channel(tx, person.id, "browser")
-        if wishes is None:
-            return Alerts(seq=request.after)
-        now = Wishes(wishes.kinds, wishes.classes, tuple(frozenset(wishes.roles) & person.roles))
-        for _ in range(_PAGES):
-            events = await notices.events_after(tx, place)
-            found += [one for event in events for one in now.alerts(event)]
-            if events:
-                place = (events[-1].seq, events[-1].n)
-            if len(events) < notices.PAGE:
-                break
-    return Alerts(seq=place[0], alerts=tuple(found))
+        wishes, sight_is_due = await notices.of_channel(tx, person, "browser")
+        if wishes is not None:
+            found, seq = await _alerts_after(tx, wishes.narrowed(person.roles), seq)
+    if sight_is_due and not came_by_key(person):
+        await _record_sight(context, person)
+    return Alerts(seq=seq, alerts=tuple(found))
+
+
+async def _alerts_after(tx: Transaction, wishes: Wishes, seq: int) -> tuple[list[Alert], int]:
+    """What concerns a person after a sequence number, and the number that was read up to."""
+    found: list[Alert] = []
+    place: Place = (seq, notices.LAST_N)
+    for _ in range(_PAGES):
+        events = await notices.events_after(tx, place)
+        found += wishes.alerts(events, await notices.named_in(tx, events))
+        if events:
+            place = (events[-1].seq, events[-1].n)
+        if len(events) < notices.PAGE:
+            break
+    return found, place[0]
+
+
+async def _note_sight(context: FabricContext, person: Principal) -> None:
+    """Note that a person was here, from time to time, unless they came by an API key: those are on record."""
+    if came_by_key(person):
+        return
+    async with context.transaction(person.tenant_id, "auditor") as tx:
+        is_due = await notices.is_sight_due(tx, person)
+    if is_due:
+        await _record_sight(context, person)
+
+
+async def _record_sight(context: FabricContext, person: Principal) -> None:
+    # What they asked for is answered whether or not this can be noted now.
+    with suppress(MunimentError), move_on_after(_NOTED_WITHIN):
+        async with context.transaction(person.tenant_id, "writer") as tx:
+            await notices.note_sight(tx, person)
 
 
 async def _send(
@@ -190,7 +221,7 @@ async def _send(
 
 @verb("notices.deliver", right="work", effect="pass", http="POST /work/notify")
 async def deliver(context: FabricContext, tenant_id: str) -> Notified:
-    """Send the tenant's people the alerts and summaries that are due, at most one message a minute to each channel.
+    """Send the tenant's people the alerts and digests that are due, at most one message a minute to each channel.
 
     Safe to run twice, concurrently, or to be killed: one process sends to a channel at a time, and what was accepted
     without that being recorded is sent again.
@@ -200,13 +231,7 @@ async def deliver(context: FabricContext, tenant_id: str) -> Notified:
     if not due or (key := await context.own_key(tenant_id)) is None:
         return Notified(next_at=next_at)
     rounds = [_Round(context, tenant_id, key, one) for one in due]
-    limiter = CapacityLimiter(_AT_ONCE)
-    async with create_task_group() as group:
-        for one in rounds:
-            group.start_soon(one.run, limiter)
-    for one in rounds:
-        if one.error is not None:
-            raise one.error
+    await run_rounds(rounds)
     async with context.transaction(tenant_id, "jobs") as tx:
         next_at = await notices.next_time(tx)
     return Notified(
@@ -218,76 +243,99 @@ async def deliver(context: FabricContext, tenant_id: str) -> Notified:
 
 
 @dataclass
-class _Round:
+class _Round(DeliveryRound[Claim]):
     """One pass over one channel of a person."""
 
-    context: FabricContext
-    tenant_id: str
-    key: SubjectKey
     notice_id: str
     sent: bool = False
     retrying: bool = False
     more: bool = False
-    error: MunimentError | None = None
 
-    async def run(self, limiter: CapacityLimiter) -> None:
-        """Gather what concerns the person and send it; an error of ours stops nobody else's."""
-        async with limiter:
-            try:
-                async with self.context.transaction(self.tenant_id, "jobs") as tx:
-                    held = await notices.claim(tx, self.key, self.notice_id)
-                if held is not None:
-                    await self._run(held)
-            except MunimentError as error:
-                self.error = error
+    async def claim(self, tx: Transaction) -> Claim | None:
+        """Claim what is due."""
+        return await notices.claim(tx, self.key, self.notice_id)
 
-    async def _run(self, held: Claim) -> None:
-        try:
-            found, to = await self._gather(held)
-            digest_is_due = held.digest_at is not None and held.digest_at <= self.context.now()
-            digest = await self._digest(held) if digest_is_due else None
-            reason = await self._tell(held, found, digest, to) if found or digest is not None else None
-            sent = reason is None and bool(found or digest is not None)
-            async with self.context.transaction(self.tenant_id, "jobs") as tx:
-                if reason is not None:
-                    pause = self.context.outbox.pause(held.tries + 1) or _LONGEST_PAUSE
-                    self.retrying, self.more = await notices.fail(tx, held, reason, pause), False
-                    return
-                digest_at = rules.next_digest(held.digest, tx.now) if digest_is_due else held.digest_at
-                self.sent = await notices.settle(tx, held, to, sent=sent, digest_at=digest_at) and sent
-                # The rest follows after a minute.
-                self.more = self.more and not sent
-        finally:
-            # Told to end, it still leaves the channel to the next; killed, the lease ends by itself.
-            with CancelScope(shield=True):
-                async with self.context.transaction(self.tenant_id, "jobs") as tx:
-                    await notices.release_lease(tx, held)
+    async def release(self, tx: Transaction, held: Claim) -> None:
+        """Give the lease back."""
+        await notices.release_lease(tx, held)
 
-    async def _gather(self, held: Claim) -> tuple[list[Alert], Place]:
-        """What concerns the person since the last message, and how far that reaches."""
-        found: list[Alert] = []
+    async def send(self, held: Claim) -> None:
+        """Gather what concerns the person and send it, as far as they may still read it."""
+        events, to = await self._events(held)
+        gathered = await self._gather(held, events)
+        found, digest = gathered.alerts, gathered.digest
+        something = bool(found or digest is not None)
+        reason = await self._tell(held, found, digest) if something else None
+        sent = something and reason is None
+        async with self.context.transaction(self.tenant_id, "jobs") as tx:
+            if reason is not None:
+                pause = self.context.outbox.pause(held.tries + 1) or _LONGEST_PAUSE
+                self.retrying, self.more = await notices.fail(tx, held, reason, pause), False
+                return
+            keeps = held.digest_at is not None and held.schedule.may_be_next(held.digest_at, tx.now)
+            digest_at = held.digest_at if keeps and not gathered.digest_is_due else held.schedule.next_after(tx.now)
+            objection = gathered.objection
+            settled = await notices.settle(tx, held, to, sent=sent, digest_at=digest_at, objection=objection)
+            self.sent = settled and sent
+            # The rest follows after a minute.
+            self.more = self.more and not sent
+
+    async def _events(self, held: Claim) -> tuple[list[Event], Place]:
+        """What happened since the last message, and how far that reaches."""
+        found: list[Event] = []
         place = held.place
         async with self.context.transaction(self.tenant_id, "jobs") as tx:
             end = await notices.end_of_log(tx)
             for _ in range(_PAGES):
                 events = await notices.events_after(tx, place)
-                found += [one for event in events for one in held.wishes.alerts(event)]
+                found += events
                 if events:
                     place = (events[-1].seq, events[-1].n)
                 if len(events) < notices.PAGE:
-                    return found, max(place, end)
-        self.more = True
+                    place = max(place, end)
+                    break
+            else:
+                self.more = True
         return found, place
 
-    async def _digest(self, held: Claim) -> Digest | None:
-        """What waits; None if nothing does, and then nothing is said."""
-        async with self.context.read_only(self.tenant_id) as tx:
-            counted = await notices.digest_of(tx, held.wishes)
-        return None if counted.empty else counted
+    async def _gather(self, held: Claim, events: list[Event]) -> "_Gathered":
+        """What of it concerns the person, and what waits for them; nothing where they may read nothing any more.
 
-    async def _tell(self, held: Claim, found: list[Alert], digest: Digest | None, to: Place) -> str | None:
+        In one transaction with the look at their keys, and as an auditor: the login of the jobs reads neither these nor
+        whom a verdict names.
+        """
+        roles = held.wishes.roles
+        async with self.context.read_only(self.tenant_id) as tx:
+            now = tx.now
+            digest_is_due = held.digest_at is not None and held.digest_at <= now
+            standing = await notices.standing_of(tx, held)
+            objection = standing.objection(roles, now)
+            if objection is not None:
+                return _Gathered(digest_is_due, objection)
+            named = await notices.named_in(tx, events)
+            alerts: list[Alert] = []
+            for event in events:
+                then = held.wishes.narrowed(standing.roles_for(roles, now, event.at))
+                alerts += then.alerts([event], named)
+            wishes = held.wishes.narrowed(standing.roles_now(roles, now))
+            digest = await notices.digest_of(tx, wishes, held.schedule) if digest_is_due else None
+        # Nothing is said where nothing waits.
+        return _Gathered(digest_is_due, None, alerts, digest if digest is not None and not digest.empty else None)
+
+    async def _tell(self, held: Claim, found: list[Alert], digest: Digest | None) -> str | None:
+        """Send one message with all of it; None if it was accepted, else why not."""
         message = rules.message_of(self.tenant_id, found, digest, self.context.notices.public_url)
         # The same for what is sent again after the process was killed.
         stamp = f".{int(held.digest_at.timestamp())}" if digest is not None and held.digest_at is not None else ""
         message_id = f"{held.notice_id}.{held.place[0]}.{held.place[1]}{stamp}"
         return await _send(self.context, held.channel, held.address, message, message_id)
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """What is to be sent, or why nothing may be."""
+
+    digest_is_due: bool
+    objection: str | None
+    alerts: list[Alert] = field(default_factory=list[Alert])
+    digest: Digest | None = None

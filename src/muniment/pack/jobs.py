@@ -7,7 +7,10 @@ from muniment.pack.fields import Section, setting
 
 
 class Schedule(Section):
-    """Pause between two runs of a job in a tenant; null turns it off. The first four run only after new events."""
+    """Pause between two runs of a job in a tenant; null turns it off. The first four run only after new events.
+
+    In a tenant that nobody writes to, the others rest for a sixteenth of the time since the last write, up to an hour.
+    """
 
     consolidate: Duration | None = setting(timedelta(seconds=2), "Captures to candidates (JOB-1).")
     deliver: Duration | None = setting(timedelta(seconds=2), "Events to webhooks (EVT-1).")

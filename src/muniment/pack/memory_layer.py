@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from muniment.model.fields import CaptureKind, SourceClass, Tier, WriteClass
+from muniment.pack.consent_policy import ConsentPolicy, SubjectPolicy
 from muniment.pack.durations import Duration
 from muniment.pack.extraction import Extraction, ExtractorMap
 from muniment.pack.fields import (
@@ -243,30 +244,6 @@ class ContradictionPolicy(Section):
         """The thresholds measured for the embedder, else those for any."""
         usual = Thresholds(similarity=self.similarity, duplicate_similarity=self.duplicate_similarity)
         return self.embedders.get(embedder, usual)
-
-
-class ConsentPolicy(Section):
-    """Settings of consent."""
-
-    revocation_note_limit: PositiveCount = setting(
-        100, "A revocation that removes more memories than this also emits a note."
-    )
-    ask: Literal["nobody", "subject"] = setting(
-        "nobody", "Who is asked about a fact that was refused only for lack of consent: nobody, or its subject."
-    )
-    ask_for: Duration = setting(timedelta(days=30), "How long such a request can be answered.")
-
-
-class SubjectPolicy(Section):
-    """What end users may do about themselves without anybody else."""
-
-    confirms: Flag = setting(
-        False, "Whether the confirmation of a fact by whom it is about can take the place of a second person."
-    )
-    erasure: Literal["officer", "at_once"] = setting(
-        "officer",
-        "Who releases the erasure of everything that a person asks for: a privacy officer, or this pack at once.",
-    )
 
 
 class SourceTrust(Section):

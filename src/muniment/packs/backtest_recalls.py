@@ -12,8 +12,9 @@ from muniment.errors import InvalidInput
 from muniment.model.backtest import Example, RecallChanges
 from muniment.pack import Pack
 from muniment.packs.backtest_rules import Changed
+from muniment.recall.dependencies import RecallDependencies, embed_query
 from muniment.recall.explain import RecordedRecall, recorded, recorded_embedder
-from muniment.recall.recall import RecallDependencies, embed_query, find
+from muniment.recall.recall import find
 from muniment.recall.rules import View, view_of
 from muniment.recall.search import Found, Request, filters
 

@@ -40,6 +40,13 @@ def _higher(path: str, before: float, after: float) -> Iterator[str]:
         yield f"{path}: {before:g} to {after:g}"
 
 
+def _higher_score(path: str, before: float | None, after: float | None) -> Iterator[str]:
+    """None is the score that was measured with a reader: whether that is higher is not known here, so it counts."""
+    if before != after and (before is None or after is None or after > before):
+        was, now = ("as measured" if one is None else f"{one:g}" for one in (before, after))
+        yield f"{path}: {was} to {now}"
+
+
 def _thresholds(before: Pack, after: Pack) -> Iterator[str]:
     was, now = before.memory_layer, after.memory_layer
     old, new = was.promotion_thresholds, now.promotion_thresholds
@@ -58,7 +65,7 @@ def _thresholds(before: Pack, after: Pack) -> Iterator[str]:
     one, other = was.contradiction.judge, now.contradiction.judge
     yield from _higher("contradiction.judge.similarity", one.similarity, other.similarity)
     yield from _lower("contradiction.judge.pairs", one.pairs, other.pairs)
-    yield from _higher("contradiction.judge.contradicts", one.contradicts or 0.0, other.contradicts or 0.0)
+    yield from _higher_score("contradiction.judge.contradicts", one.contradicts, other.contradicts)
     if one.by != other.by or (other.by == "model" and one.model != other.model):
         yield f"contradiction.judge.by: {_judge(one)} to {_judge(other)}"
     if other.trusted and not one.trusted:
@@ -100,7 +107,7 @@ def _trust(before: Pack, after: Pack) -> Iterator[str]:
     was, now = before.memory_layer.trust, after.memory_layer.trust
     yield from _lower("trust.floor", was.floor, now.floor)
     yield from _lower("trust.instruction_penalty", was.instruction_penalty, now.instruction_penalty)
-    yield from _higher("trust.guard", was.guard or 0.0, now.guard or 0.0)
+    yield from _higher_score("trust.guard", was.guard, now.guard)
     for name in type(was.sources).model_fields:
         yield from _higher(f"trust.sources.{name}", getattr(was.sources, name), getattr(now.sources, name))
     for name in sorted({*was.tools, *now.tools}):
@@ -204,7 +211,7 @@ def _redaction(before: Pack, after: Pack) -> Iterator[str]:
         if rule.enabled and (why := _masks_less(rule, kept.get(rule.detector or rule.name), after)) is not None:
             yield f"guardrails.redaction_rules.{rule.name}: {why}"
     was, now = before.policy_layer.guardrails.tagger, after.policy_layer.guardrails.tagger
-    yield from _higher("guardrails.tagger", was or 0.0, now or 0.0)
+    yield from _higher_score("guardrails.tagger", was, now)
     known = {rule.detector or rule.name for rule in before.policy_layer.guardrails.redaction_rules}
     for name, rule in kept.items():
         # It runs before the built-in detectors: what it leaves readable, they do not find any more.

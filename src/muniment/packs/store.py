@@ -25,6 +25,7 @@ from muniment.packs.types import RegisteredPack
 # Who the program itself acts as.
 PROGRAM = "muniment"
 _CACHED = 1024
+_DOCUMENTS = 64
 
 
 class Packs:
@@ -39,6 +40,8 @@ class Packs:
         self.default = default or builtin_pack()
         self._known: OrderedDict[tuple[str, str], Pack] = OrderedDict()
         self._in_force: OrderedDict[str, Pack] = OrderedDict()
+        # Documents by their digests: tenants whose documents are equal share one pack.
+        self._documents: OrderedDict[str, tuple[object, Pack]] = OrderedDict()
 
     def known(self, tenant_id: str, ref: str) -> Pack | None:
         """The pack, if this process has seen it registered in the tenant."""
@@ -72,8 +75,19 @@ class Packs:
         row = await tx.row("tenant.pack", pack=ref)
         if row is None:
             return None
-        pack = _registered(row).pack
+        pack = self._read_once(row)
         self.remember(tx.tenant_id, pack)
+        return pack
+
+    def _read_once(self, row: Row) -> Pack:
+        """The pack of a row of the registry: the one that was read before, if the documents are equal."""
+        document, pack = self._documents.get(row["digest"], (None, None))
+        if pack is None or document != row["document"]:
+            pack = _registered(row).pack
+            self._documents[row["digest"]] = row["document"], pack
+        self._documents.move_to_end(row["digest"])
+        if len(self._documents) > _DOCUMENTS:
+            self._documents.popitem(last=False)
         return pack
 
     async def read_in_force(self, tx: Transaction) -> Pack | None:
@@ -239,12 +253,18 @@ async def listed(tx: Transaction, count: int, after: str | None) -> list[Registe
     return [_registered(row) for row in await tx.rows("tenant.list_packs", count=count, **start)]
 
 
+async def find(tx: Transaction, ref: str) -> RegisteredPack | None:
+    """One registered pack, if there is one of that version."""
+    row = await tx.row("tenant.pack", pack=ref)
+    return _registered(row) if row is not None else None
+
+
 async def one(tx: Transaction, ref: str, field: str = "ref") -> RegisteredPack:
     """One registered pack; raises `NotFound`."""
-    row = await tx.row("tenant.pack", pack=ref)
-    if row is None:
-        raise NotFound("no such pack is registered in this tenant", field=field)
-    return _registered(row)
+    found = await find(tx, ref)
+    if found is None:
+        raise NotFound(f"no such pack is registered in this tenant: {ref}", field=field)
+    return found
 
 
 def _registered(row: Row) -> RegisteredPack:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, Strict, StringConstraints, ValidationInfo
 from pydantic_core import to_json
 
+from muniment.capture.read_log import record_reads
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
@@ -27,6 +28,7 @@ from muniment.packs import backfill_store as backfills
 from muniment.packs import backtest as backtesting
 from muniment.packs import store as packs
 from muniment.packs.difference import differences
+from muniment.packs.exceptions import ExceptionKind, free_version, is_same_change, proposed_versions, with_exception
 from muniment.packs.loosening import loosened, needs_second_person
 from muniment.packs.profiles import profiles
 from muniment.packs.types import PackShown, RegisteredPack
@@ -67,6 +69,37 @@ async def register(context: FabricContext, admin: Principal, request: Register) 
     async with context.write_once(admin.tenant_id, "writer") as tx:
         registered = await packs.register(tx, loaded, admin.id)
     context.packs.remember(admin.tenant_id, registered.pack)
+    return registered
+
+
+class ProposeException(VerbInput):
+    """A value that is the company's own."""
+
+    kind: ExceptionKind
+    value: Name = Field(description="the company's own address, number or account, which is no personal data")
+
+
+@verb("packs.propose_exception", right="review", http="POST /packs/exceptions", status=201, shown_as=PackShown)
+async def propose_exception(context: FabricContext, reviewer: Principal, request: ProposeException) -> RegisteredPack:
+    """Register the pack in force with one more redaction exception, as a draft for an admin to test and activate.
+
+    It decides nothing until then (PAC-5), and stays in the registry with the caller's name; the same again changes
+    nothing. Raises `InvalidInput` for a value that is none of that kind, `Conflict` for one that is an exception
+    already, and while 50 changes of the pack in force wait for an admin.
+    """
+    await context.open_tenant(reviewer.tenant_id)
+    async with context.write_once(reviewer.tenant_id, "writer") as tx:
+        now = await context.packs.read_in_force(tx) or context.packs.default
+        there: list[RegisteredPack] = []
+        for proposed in proposed_versions(now.meta.version):
+            if (one := await packs.find(tx, f"{now.meta.id}@{proposed}")) is None:
+                break
+            there.append(one)
+        version = free_version(now, {one.ref for one in there})
+        draft, _ = await in_thread(with_exception, now, request.kind, request.value, version)
+        same = next((one for one in there if not one.retired and is_same_change(draft, one.pack)), None)
+        registered = same or await packs.register(tx, draft, reviewer.id)
+    context.packs.remember(reviewer.tenant_id, registered.pack)
     return registered
 
 
@@ -248,8 +281,8 @@ async def backtest(
 ) -> Backtest:
     """Run the latest captures and recalls of a window through a pack, beside the one in force or `against`.
 
-    Nothing is written and no other service is called. Examples are ids; with `texts` a reviewer is also shown the
-    beginning of what can be read in the queue, masked by both packs.
+    Nothing is decided and no other service is called. Examples are ids; with `texts` a reviewer is also shown the
+    beginning of facts from captures that a proposal came from, masked by both packs; these readings are recorded.
     """
     if request.texts:
         await context.authorise(reader, "review")
@@ -257,7 +290,7 @@ async def backtest(
     ruling = await _registered(context, reader, against, "against") if against else await context.pack_for(reader)
     tried = await _named(context, reader, request.pack, "pack")
     redactor_of(tried)
-    return await backtesting.backtest(
+    found = await backtesting.backtest(
         context,
         reader.tenant_id,
         tried,
@@ -269,6 +302,9 @@ async def backtest(
         texts=request.texts,
         on_progress=on_progress,
     )
+    examples = (one for difference in found.differences for one in difference.examples)
+    await record_reads(context, reader, {one.id: False for one in examples if one.text is not None})
+    return found
 
 
 class OrderBackfill(PackRef):

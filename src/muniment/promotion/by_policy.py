@@ -68,6 +68,7 @@ async def promote_chosen(
     promotions = [
         promote.Promotion(
             proposal_id=entry.proposal_id,
+            proposal_action=entry.draft.action,
             verdict_id=verdict_id,
             candidate=entry.draft.candidate,
             capture=entry.draft.capture,

@@ -26,17 +26,17 @@ SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = :key FOR 
 
 -- name: insert
 -- rank: 2
--- each: memory_id, candidate_id, proposal_id, verdict_id, capture_id, seq, at, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack, ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at, valid_from, valid_until, third_party, confirm_floor
+-- each: memory_id, candidate_id, proposal_id, verdict_id, capture_id, seq, at, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack, ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at, valid_from, valid_until, third_party, confirm_floor, corrects, proposal_action
 INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at, born_txid,
   expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder,
   subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack,
   ontology_version, kind, origin, vouched, source, author, editors, approver, approver_kind, captured_at, observed_at,
-  valid_from, valid_until, third_party, confirm_floor)
+  valid_from, valid_until, third_party, confirm_floor, corrects, proposal_action)
 VALUES (:tenant_id, :memory_id, :candidate_id, :proposal_id, :verdict_id, :capture_id, :seq, :at, :txid,
   coalesce(:expires_at::timestamptz, 'infinity'), :class, :entity, :predicate, :classification, :sensitive, :tier, :tier_derived, :priority, :confidence, :trust, :holder,
   :subject, :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :decision_key, :consent_id, :consent_root, :pack,
   :ontology_version, :kind, :origin, :vouched, :source, :author, :editors, :approver, :approver_kind, :captured_at, :observed_at,
-  :valid_from, :valid_until, :third_party, :confirm_floor)
+  :valid_from, :valid_until, :third_party, :confirm_floor, :corrects, :proposal_action)
 
 -- name: insert_body
 -- rank: 3

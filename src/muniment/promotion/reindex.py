@@ -7,6 +7,7 @@ from muniment.context import FabricContext
 from muniment.contradictions.rules import Comparison
 from muniment.contradictions.store import TextComparer
 from muniment.database.address import Address
+from muniment.database.cluster.node_liveness import EVERY_TENANT
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction, as_owner
@@ -64,9 +65,8 @@ async def reindexed(context: FabricContext, tenant_id: str, on_progress: Progres
 
 async def tenants(context: FabricContext) -> list[str]:
     """List all tenants."""
-    # The list of tenants has no tenant of its own: any name opens the transaction.
-    async with context.transaction("*", "jobs") as tx:
-        return [row["tenant_id"] for row in await tx.rows("tenant.every")]
+    async with context.transaction(EVERY_TENANT, "jobs") as tx:
+        return sorted(row["tenant_id"] for row in await tx.rows("jobs.clocks"))
 
 
 def _comparer(context: FabricContext) -> TextComparer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from muniment.model.fields import Tier, WriteClass
@@ -78,3 +79,8 @@ def linked_entity(entity: str | None, value: Any) -> str | None:
     if entity is None or not isinstance(value, str) or value == entity:
         return None
     return value if is_ceid(value) else None
+
+
+def undo_until(approver: str, promoted_at: datetime, pack: Pack) -> datetime | None:
+    """Return until when a promotion by policy can be undone; None for what a person approved (PRO-8)."""
+    return promoted_at + pack.memory_layer.undo.term if approver == "auto" else None

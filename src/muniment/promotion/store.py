@@ -34,7 +34,7 @@ from muniment.model.consent import Consent
 from muniment.model.fields import Source, Tier
 from muniment.model.ids import make_ids
 from muniment.model.promoted import PromotedMemory, RetractionReason
-from muniment.model.proposal import Proposal
+from muniment.model.proposal import Proposal, ProposalAction
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import lock_live, supersede
 from muniment.promotion.rules import Room, linked_entity
@@ -42,7 +42,7 @@ from muniment.review.store import Loaded
 
 _BUDGET = "budget"
 # What a memory has of its candidate and of its capture as it is.
-_OF_CANDIDATE = ("candidate_id", "capture_id", "trust", "subject", "source", "author", "third_party")
+_OF_CANDIDATE = ("candidate_id", "capture_id", "trust", "subject", "source", "author", "third_party", "corrects")
 # What the rows of a memory and of its filters both have of its candidate and of its scope.
 _IN_BOTH = ("entity", "predicate", "classification", "confidence", "valid_from", "valid_until")
 _OF_SCOPE = ("user_id", "session_id", "workflow_id", "intent_id")
@@ -214,6 +214,7 @@ class Promotion:
     """A proposal that was checked and approved: what its memory is made of."""
 
     proposal_id: str
+    proposal_action: ProposalAction
     verdict_id: str
     candidate: Candidate
     capture: Capture
@@ -230,7 +231,7 @@ class Promotion:
         proposal = loaded.proposal
         derived, editors = proposal.tier_derived, loaded.editors
         what = (proposal.candidate, capture, proposal.tier_target, derived, proposal.priority, editors)
-        return cls(proposal.proposal_id, verdict_id, *what, loaded.key, check)
+        return cls(proposal.proposal_id, proposal.action, verdict_id, *what, loaded.key, check)
 
 
 async def insert_one(
@@ -286,6 +287,7 @@ async def insert(
         **{name: [getattr(one, name) for one in candidates] for name in _OF_CANDIDATE},
         **{name: [getattr(one, name) for one in captures] for name in _OF_CAPTURE},
         "proposal_id": [one.proposal_id for one in promotions],
+        "proposal_action": [one.proposal_action for one in promotions],
         "verdict_id": [one.verdict_id for one in promotions],
         "sensitive": [labels[one.classification] for one in candidates],
         "tier_derived": [one.tier_derived for one in promotions],
@@ -392,7 +394,9 @@ def index_memory(
     """Index a memory: its words, its link, and its vectors by the embedder in use and by the next one."""
     if fact.write_class == "evidence_link":
         return
-    words = index_of(fact.text, fact.said_at or observed_at, fact.speaker or "", fact.context)
+    # "I moved to Munich." is found by where somebody lives: the name of its key counts as what stands beside it.
+    key = (fact.predicate_name or fact.predicate or "").replace("_", " ").replace(".", " ")
+    words = index_of(fact.text, fact.said_at or observed_at, fact.speaker or "", f"{fact.context}\n{key}")
     terms = {hashes[term]: times for term, times in words.terms.items()}
     tx.defer_row("indexing.add_words", memory_id=memory_id, words=words.words, terms=pack_words(terms))
     if (other := linked_entity(fact.entity, fact.value)) is not None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from muniment.audit import provenance_store as trail
 from muniment.candidates.rules import due_at
@@ -21,7 +20,7 @@ from muniment.pack import Pack, format_duration
 from muniment.promotion import store as promote
 from muniment.promotion.promote import capture_of, four_eyes, why_changed
 from muniment.promotion.retraction_store import lock_to_retract, supersede
-from muniment.promotion.rules import Room
+from muniment.promotion.rules import Room, undo_until
 from muniment.review import store as review
 
 
@@ -50,7 +49,7 @@ async def undo_promotion(
     over. INVARIANT: the caller may undo it: a reviewer, or the person whom it is about.
     """
     memory = await trail.memory(tx, context.vault, memory_id)
-    _check_may_undo(memory, tx, pack.memory_layer.undo.term)
+    _check_may_undo(memory, tx, pack)
     before = await tx.rows("promote.superseded_by", memory_id=memory_id)
     proposals = [memory.proposal_id, *(row["proposal_id"] for row in before)]
     await review.lock(tx, proposals)
@@ -73,12 +72,13 @@ async def undo_promotion(
     return Undone(retraction=retraction, restored=restored, not_restored=tuple(left))
 
 
-def _check_may_undo(memory: PromotedMemory, tx: Transaction, term: timedelta) -> None:
-    if memory.approver != "auto":
+def _check_may_undo(memory: PromotedMemory, tx: Transaction, pack: Pack) -> None:
+    until = undo_until(memory.approver, memory.promoted_at, pack)
+    if until is None:
         raise Conflict(f"was approved by {memory.approver}, not by policy: retract it", field="memory_id")
-    if memory.retracted_at is None and tx.now > memory.promoted_at + term:
-        ended = f"{memory.promoted_at + term:%Y-%m-%d %H:%M:%S}"
-        raise Conflict(f"could be undone for {format_duration(term)}, until {ended} UTC: retract it", field="memory_id")
+    if memory.retracted_at is None and tx.now > until:
+        term, ended = format_duration(pack.memory_layer.undo.term), f"{until:%Y-%m-%d %H:%M:%S}"
+        raise Conflict(f"could be undone for {term}, until {ended} UTC: retract it", field="memory_id")
 
 
 async def _checked(
@@ -206,6 +206,7 @@ async def _promote_again(
     (verdict_id,) = await review.approve(tx, [approval], by, pack)
     promotion = promote.Promotion(
         proposal_id=proposal_id,
+        proposal_action="promote",
         verdict_id=verdict_id,
         candidate=proposal.candidate,
         capture=one.capture,

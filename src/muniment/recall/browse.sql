@@ -17,21 +17,27 @@ SELECT born_seq FROM memories WHERE tenant_id = :tenant_id AND memory_id = :memo
 -- name: words
 -- plan: each time
 -- The newest memories with each word of the query, up to a limit, without those whose text is withheld; by the postings, and
--- by the words of what has none.
+-- by the words of what has none, which is little. OFFSET 0 keeps the order: what a posting names is looked at from the newest on,
+-- until there are enough.
 WITH later AS MATERIALIZED (
   SELECT asked.term, s.memory_id
-  FROM memories m
-  JOIN memory_words w ON w.tenant_id = :tenant_id AND w.memory_id = m.memory_id
-  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = m.memory_id
+  FROM (SELECT * FROM memories o WHERE o.tenant_id = :tenant_id AND {after_postings o} OFFSET 0) m
+  CROSS JOIN LATERAL (SELECT o.terms FROM memory_words o WHERE o.tenant_id = :tenant_id AND o.memory_id = m.memory_id OFFSET 0) w
   JOIN unnest(:terms::bigint[]) AS asked (term) ON {has_term w}
-  WHERE m.tenant_id = :tenant_id AND {after_postings m} AND {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s}
+  CROSS JOIN LATERAL (SELECT * FROM memory_scope o WHERE o.tenant_id = :tenant_id AND o.memory_id = m.memory_id OFFSET 0) s
+  WHERE {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s}
 )
 SELECT asked.term, ARRAY(
-  SELECT t.memory_id
-  FROM memory_terms t
-  JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = t.memory_id
-  JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = t.memory_id
-  WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND (:user_id::text IS NULL OR t.user_id = :user_id) AND {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s}
+  (SELECT posted.memory_id
+   FROM (
+     SELECT t.memory_id FROM memory_terms t
+     WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND (:user_id::text IS NULL OR t.user_id = :user_id)
+     ORDER BY t.memory_id DESC OFFSET 0) posted
+   WHERE EXISTS (
+     SELECT FROM memory_scope s JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = s.memory_id
+     WHERE s.tenant_id = :tenant_id AND s.memory_id = posted.memory_id
+       AND {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s} OFFSET 0)
+   ORDER BY posted.memory_id DESC LIMIT :count)
   UNION
   SELECT later.memory_id FROM later WHERE later.term = asked.term
   ORDER BY memory_id DESC LIMIT :count) AS memory_ids
@@ -60,32 +66,34 @@ WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:memory_ids)
 -- What began between two points in time (:since_seq, :since and :seq, :at), and what ended of that and of what was live
 -- at the first; the totals of both, and of what was live at both points.
 WITH seen AS MATERIALIZED (
-  SELECT s.memory_id, s.born_seq, s.born_seq > :since_seq AS added,
-    s.born_seq <= :since_seq AND (s.dead_seq IS NULL OR s.dead_seq > :since_seq) AND s.expires_at > :since AS stood,
-    {not_retracted s} AND {not_expired s} AS stands, {ends_at s} AS ended_at
+  SELECT s.memory_id, s.born_seq, s.born_seq > :since_seq AS added, {not_retracted s} AND {not_expired s} AS stands, {ends_at s} AS ended_at
   FROM memory_scope s
-  JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = s.memory_id
-  WHERE s.tenant_id = :tenant_id AND {is_promoted s} AND {chosen m})
+  WHERE s.tenant_id = :tenant_id AND {is_promoted s} AND {chosen_scope s}
+    AND (s.born_seq > :since_seq OR ({stood s} AND NOT ({not_retracted s} AND {not_expired s}))))
 (SELECT 'added' AS kind, memory_id, count(*) OVER () AS total
  FROM seen WHERE added ORDER BY born_seq DESC, memory_id DESC LIMIT :count)
 UNION ALL
 (SELECT 'ended', memory_id, count(*) OVER ()
- FROM seen WHERE (added OR stood) AND NOT stands ORDER BY ended_at DESC, memory_id DESC LIMIT :count)
+ FROM seen WHERE NOT stands ORDER BY ended_at DESC, memory_id DESC LIMIT :count)
 UNION ALL
-SELECT 'still', NULL, count(*) FROM seen WHERE stood AND stands
+SELECT 'still', NULL, count(*) FROM memory_scope s
+WHERE s.tenant_id = :tenant_id AND {stood s} AND {not_retracted s} AND {not_expired s} AND {chosen_scope s}
 
 -- name: turns
 -- plan: each time
--- When memories began or ended, the latest first.
+-- When memories began or ended, the latest first. Sequence numbers follow the tenant's clock: of what began and of what was
+-- retracted the last :count numbers are enough.
 SELECT turn.at, sum(turn.began)::int AS began, sum(turn.ended)::int AS ended
 FROM (
-  SELECT s.promoted_at AS at, 1 AS began, 0 AS ended
-  FROM memory_scope s JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = s.memory_id
-  WHERE s.tenant_id = :tenant_id AND {chosen m}
+  SELECT (SELECT o.promoted_at FROM memories o WHERE o.tenant_id = :tenant_id AND o.born_seq = born.seq LIMIT 1) AS at, born.count AS began, 0 AS ended
+  FROM (
+    SELECT m.born_seq AS seq, count(*) AS count FROM memories m
+    WHERE m.tenant_id = :tenant_id AND {chosen m}
+    GROUP BY m.born_seq ORDER BY m.born_seq DESC LIMIT :count) born
   UNION ALL
   SELECT {ends_at s}, 0, 1
-  FROM memory_scope s JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = s.memory_id
-  WHERE s.tenant_id = :tenant_id AND (s.dead_seq IS NOT NULL OR s.expires_at <= :now) AND {chosen m}) turn
+  FROM memory_scope s
+  WHERE s.tenant_id = :tenant_id AND (s.dead_seq IS NOT NULL OR s.expires_at <= :now) AND {chosen_scope s}) turn
 GROUP BY turn.at
 ORDER BY turn.at DESC
 LIMIT :count

@@ -14,8 +14,9 @@ from muniment.model.explanation import Difference, Explanation, Replay, Why
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.inputs import ExplainInput
 from muniment.pack import Pack
+from muniment.recall.dependencies import RecallDependencies, embed_query
 from muniment.recall.past import packs_as_of, point_in_time
-from muniment.recall.recall import OF_RUN, RecallDependencies, embed_query, find, view_now
+from muniment.recall.recall import OF_RUN, find, view_now
 from muniment.recall.rules import (
     NO_VIEW,
     View,

@@ -17,7 +17,9 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import anyio
+from anyio import CancelScope
 from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from muniment.database.storage import NamedStatement, Row, Storage, Transaction
 from muniment.errors import MunimentError, StorageUnavailable
@@ -32,6 +34,10 @@ log = logging.getLogger("muniment.recall")
 CONFIRM_SECONDS = 60.0
 HOLD_SECONDS = 120.0
 LEASE_SECONDS = 180.0
+# How often it drops what it holds under leases that ran out, however long confirming takes.
+DROP_SECONDS = 5.0
+# Tenants that are confirmed at a time: each waits for the disk.
+AT_ONCE = 4
 # When a process begins to listen for notices, so that short ones never do; and when again after a lost connection.
 LISTEN_AFTER_SECONDS = 1.0
 LISTEN_AGAIN_SECONDS = 10.0
@@ -53,6 +59,8 @@ class IndexGuard:
         # Tenants of which a notice said that content was removed, and that were not confirmed since.
         self._notified: set[str] = set()
         self._task: asyncio.Task[None] | None = None
+        # The confirmations that the task has begun.
+        self._begun: set[CancelScope] = set()
 
     async def read_scope(
         self, storage: Storage, tx: Transaction, users: Sequence[str], embedder: str | None, dimensions: int
@@ -94,8 +102,7 @@ class IndexGuard:
         """
         async with self._lock(tenant_id):
             self._notified.discard(tenant_id)
-            self.scopes.drop_unused()
-            lease = self.scopes.leases.get(tenant_id)
+            lease = self.scopes.lease_of(tenant_id)
             if lease is None:
                 await self._release(tenant_id)
                 return
@@ -110,8 +117,15 @@ class IndexGuard:
 
     async def confirm_all(self) -> None:
         """Confirm every tenant; one that cannot be confirmed is dropped when its lease ends."""
-        for tenant_id in sorted(self._rows):
-            await self._try_to_confirm(tenant_id)
+        waiting = iter(sorted(self._rows))
+
+        async def confirm_some() -> None:
+            for tenant_id in waiting:
+                await self._try_to_confirm(tenant_id)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(AT_ONCE):
+                tasks.start_soon(confirm_some)
         self.scopes.drop_unused()
 
     async def renew_leases(self) -> None:
@@ -130,6 +144,9 @@ class IndexGuard:
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             if self._task is not None and not self._task.done():
                 self._task.cancel()
+                await asyncio.wait([self._task], timeout=CLOSE_SECONDS / 2)
+                for begun in list(self._begun):
+                    begun.cancel()
                 await asyncio.wait([self._task])
             with suppress(MunimentError):
                 for tenant_id in sorted(self._rows):
@@ -187,12 +204,18 @@ class IndexGuard:
             self._rows.discard(tenant_id)
 
     async def _try_to_confirm(self, tenant_id: str) -> None:
-        try:
-            await self.confirm(tenant_id)
-        except StorageUnavailable:
-            pass  # Everything is dropped when the lease ends.
-        except Exception as error:
-            log.warning("tenant %s: the index in memory cannot be confirmed: %s", tenant_id, type(error).__name__)
+        await checkpoint_if_cancelled()
+        # A confirmation that has begun is finished: a statement that is cancelled costs its connection.
+        with CancelScope(shield=True) as begun:
+            self._begun.add(begun)
+            try:
+                await self.confirm(tenant_id)
+            except StorageUnavailable:
+                pass  # Everything is dropped when the lease ends.
+            except Exception as error:
+                log.warning("tenant %s: the index in memory cannot be confirmed: %s", tenant_id, type(error).__name__)
+            finally:
+                self._begun.discard(begun)
 
     def _lock(self, tenant_id: str) -> asyncio.Lock:
         lock = self._locks.get(tenant_id)
@@ -219,10 +242,17 @@ class IndexGuard:
         while self._rows:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._listen, tasks)
+                tasks.start_soon(self._drop_in_time)
                 while self._rows:
                     await anyio.sleep(CONFIRM_SECONDS)
                     await self.renew_leases()
                 tasks.cancel_scope.cancel()
+
+    async def _drop_in_time(self) -> None:
+        """Drop what is held under leases that ran out, every few seconds: a confirmation may wait for the database."""
+        while True:
+            await anyio.sleep(DROP_SECONDS)
+            self.scopes.drop_unused()
 
     async def _listen(self, tasks: TaskGroup) -> None:
         """Confirm each tenant as soon as a notice says that content of it was removed."""

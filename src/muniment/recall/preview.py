@@ -12,7 +12,8 @@ from muniment.model.names import is_among
 from muniment.model.review_views import Preview
 from muniment.pack import Pack
 from muniment.promotion.promote import promote_proposal, regate
-from muniment.recall.recall import dependencies, preview_recall, view_now
+from muniment.recall.dependencies import dependencies
+from muniment.recall.recall import preview_recall, view_now
 from muniment.recall.search import Request
 from muniment.review import store as review
 from muniment.review.item_store import load_item

@@ -6,11 +6,10 @@ Promoted memory only, through the run's view; every recall is recorded.
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from anyio import fail_after
 from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
@@ -18,15 +17,12 @@ from muniment.context import FabricContext, RecallPacks, retry_on_pack_change
 from muniment.database.rows import open_memory, record_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.database.vectors import Vector
 from muniment.errors import (
-    EmbedderUnavailable,
     KeyRotated,
     PackChanged,
     SealBroken,
 )
-from muniment.language.embedding import Embedder, StaticEmbedder, embedded
-from muniment.language.instructions import visible_text
+from muniment.language.embedding import Embedder
 from muniment.model.capture import TENANT_HOLDER, holder_of
 from muniment.model.context import RunContext
 from muniment.model.ids import make_id
@@ -34,6 +30,7 @@ from muniment.model.inputs import RecallInput
 from muniment.model.recall import ConflictSet, Recall, Record
 from muniment.model.review_views import RecallPreview
 from muniment.pack import Pack
+from muniment.recall.dependencies import RecallDependencies, dependencies
 from muniment.recall.entities import spelled
 from muniment.recall.index_search import IndexSearch
 from muniment.recall.past import packs_as_of, point_in_time
@@ -54,23 +51,8 @@ from muniment.tracing import with_span
 
 log = logging.getLogger("muniment.recall")
 
-# Longest wait for an embedder; after that the recall ranks by words and priority.
-PATIENCE_SECONDS = 5.0
 # What a recall's record keeps of its run as it is, beside its columns.
 OF_RUN = ("role", "session_id", "workflow_id", "intent_id", "qualifiers", "trace_id")
-
-
-@dataclass(frozen=True)
-class RecallDependencies:
-    """What a recall needs: keys, the embedder in use (None: none that this process has), the session store.
-
-    `query_vector` is the query's vector by an embedder other than the built-in, which is called before the transaction.
-    """
-
-    vault: Vault
-    embedder: Embedder | None
-    sessions: SessionStore
-    query_vector: Vector | None = None
 
 
 @retry_on_pack_change
@@ -185,29 +167,6 @@ def view_now(run: RunContext, packs: RecallPacks, now: datetime, *, recorded: bo
     return view_of(run, packs.decides, now, now=packs.in_force, limits=packs.limits, recorded=recorded)
 
 
-async def dependencies(context: FabricContext, tenant_id: str, query: str | None) -> RecallDependencies:
-    """Return what a recall in that tenant needs; an embedder that may be slow is called here, outside a transaction."""
-    used = context.embedders.known(tenant_id)
-    if used is None and query is not None:
-        async with context.transaction(tenant_id, "recall") as tx:
-            used = await context.embedders.read(tx)
-    if used is None or not used.complete or query is None:
-        return RecallDependencies(context.vault, None, context.sessions)
-    return RecallDependencies(context.vault, used.in_use, context.sessions, await embed_query(used.in_use, query))
-
-
-async def embed_query(embedder: Embedder | None, query: str | None) -> Vector | None:
-    """Embed a query by an embedder other than the built-in; None without known words, or if it does not answer."""
-    if embedder is None or query is None or isinstance(embedder, StaticEmbedder):
-        return None
-    try:
-        with fail_after(PATIENCE_SECONDS):
-            (vector,) = await embedded(embedder, [visible_text(query)])
-    except (EmbedderUnavailable, TimeoutError):
-        return None
-    return vector if vector.any() else None
-
-
 @retry_on_pack_change
 async def recall_memory(context: FabricContext, run: RunContext, memory_id: str) -> Record | None:
     """Recall one memory for a run; None if the run may not see it. The recall is recorded."""
@@ -259,10 +218,18 @@ async def find_and_record(
         **await _sealed_query(tx, dependencies.vault, recall_id, request.query, holder, found),
     }
     at = as_of.seq if as_of is not None else LATEST
-    statement: NamedStatement = ("recall.record" if opened is not None else "recall.record_unopened", record)
+    of_cluster, required = tx.connection.of_cluster, None
+    if opened is None:
+        statement: NamedStatement = ("recall.record_unopened", record)
+    else:
+        statement = ("recall.record_by_values" if of_cluster else "recall.record", record)
     if scope is not None:
-        statement = scope.record(record, filters(view, request, PointInTime(LATEST, tx.now)))
-    records, seq, degraded = await _open_and_record(tx, dependencies, run, found, at, statement)
+        checks = scope.checks(record, filters(view, request, PointInTime(LATEST, tx.now)))
+        if of_cluster:
+            required = ("scopes.require", checks)
+        else:
+            statement = ("scopes.record", checks)
+    records, seq, degraded = await _open_and_record(tx, dependencies, run, found, at, statement, required)
     return Recall(
         recall_id=recall_id,
         at=tx.now,
@@ -362,10 +329,17 @@ async def _sealed_query(
 
 
 async def _open_and_record(
-    tx: Transaction, dependencies: RecallDependencies, run: RunContext, found: Found, seq: int, record: NamedStatement
+    tx: Transaction,
+    dependencies: RecallDependencies,
+    run: RunContext,
+    found: Found,
+    seq: int,
+    record: NamedStatement,
+    required: NamedStatement | None,
 ) -> tuple[dict[str, Record], int, tuple[str, ...]]:
     """Open what was found and record the recall; returns the records by id, the sequence, and what was degraded.
 
+    Raises `IndexOutdated` if nothing was recorded, because the statement did not or because the `required` one failed.
     If the session store holds nothing, the bodies are read and the recall is recorded and committed in one round trip.
     """
     ids = found.ids
@@ -388,9 +362,10 @@ async def _open_and_record(
             stored = await tx.rows("recall.bodies", memory_ids=forged, held=[], seq=seq)
             again = {row["memory_id"]: row for row in stored}
             rows = [again.get(row["memory_id"], row) for row in rows]
-        recorded = (await tx.commit_with(record))[0]
+        (recorded,) = await tx.commit_if(required, record) or ([],)
     else:
-        rows, recorded = await tx.commit_with(("recall.bodies", {"memory_ids": ids, "held": [], "seq": seq}), record)
+        bodies: NamedStatement = ("recall.bodies", {"memory_ids": ids, "held": [], "seq": seq})
+        rows, recorded = await tx.commit_if(required, bodies, record) or ([], [])
     if not recorded:
         raise IndexOutdated
     records: dict[str, Record] = {}

@@ -209,6 +209,14 @@ VALUES (:tenant_id, :recall_id, :now, 0, :agent_id, :run_id, :user_id, :pack, :e
   :holder, :query, :as_of, :as_of_seq, :degraded, :candidates)
 RETURNING seq
 
+-- name: record_by_values
+-- The same for a cluster, where a row that is inserted by a query waits while any shard is moved, and is planned for each.
+INSERT INTO recalls (tenant_id, recall_id, at, seq, agent_id, run_id, user_id, pack, embedder, request, result_ids, omitted,
+  holder, query, as_of, as_of_seq, degraded, candidates)
+VALUES (:tenant_id, :recall_id, :now, clock_number(:tenant_id), :agent_id, :run_id, :user_id, :pack, :embedder, :request, :result_ids,
+  :omitted, :holder, :query, :as_of, :as_of_seq, :degraded, :candidates)
+RETURNING seq
+
 -- name: recorded
 -- One recall as it was recorded, with the key its query is sealed under.
 SELECT r.*, s.wrapped_key, s.key_version

@@ -11,7 +11,7 @@ from itertools import chain
 from time import monotonic
 from typing import Any
 
-from muniment.database.storage import NamedStatement, Row
+from muniment.database.storage import Row
 from muniment.recall.rules import MOST_SEEN
 from muniment.recall.scope_changes import (
     Changes,
@@ -89,8 +89,8 @@ class Scope:
         """The wrapped key that the run's queries are sealed under, and its version; both None if there is none."""
         return self.parts[-1].holder_key
 
-    def record(self, record: Mapping[str, Any], filters: Mapping[str, Any]) -> NamedStatement:
-        """Return the statement that records a recall, and records nothing if the scope is out of date."""
+    def checks(self, record: Mapping[str, Any], filters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values by which the database checks an answer, and records the recall."""
         values = {**filters, **record, "recorded_embedder": record["embedder"]}
         chosen = set(record["result_ids"])
         contradictions = {
@@ -100,7 +100,7 @@ class Scope:
             if conflict.existing in chosen or conflict.incoming in chosen
         }
         checks = {"visible_seq": self.number.seq, "mark": self.number.mark, "contradictions": sorted(contradictions)}
-        return "scopes.record", values | checks
+        return values | checks
 
 
 @dataclass
@@ -113,6 +113,8 @@ class ScopeIndexes:
     # Without a lease, or with one that ran out, nothing of a tenant is held (index_guard.py).
     leases: dict[str, Lease] = field(default_factory=dict[str, Lease])
     _parts: OrderedDict[PartKey, Part] = field(default_factory=OrderedDict[PartKey, Part])
+    # The same by tenant, so that the work for one does not grow with the others.
+    _by_tenant: dict[str, dict[PartKey, Part]] = field(default_factory=dict[str, dict[PartKey, Part]])
     _used_at: dict[PartKey, float] = field(default_factory=dict[PartKey, float])
     # The bytes of each part, of all parts of each tenant, and of all.
     _sizes: dict[PartKey, int] = field(default_factory=dict[PartKey, int])
@@ -234,6 +236,7 @@ class ScopeIndexes:
         if newest is None or newest.number.seq <= number.seq:
             self.drop(key)
             self._parts[key] = part
+            self._by_tenant.setdefault(key[0], {})[key] = part
             self._used_at[key] = monotonic()
         return part
 
@@ -249,7 +252,7 @@ class ScopeIndexes:
 
     def of_tenant(self, tenant_id: str) -> Mapping[PartKey, Part]:
         """Return the parts of a tenant."""
-        return {key: part for key, part in self._parts.items() if key[0] == tenant_id}
+        return dict(self._by_tenant.get(tenant_id, {}))
 
     def forget(self, tenant_id: str) -> None:
         """Drop everything of a tenant."""
@@ -299,14 +302,14 @@ class ScopeIndexes:
         else:
             # A scope that alone is over the limit is used for this recall, and not read again soon.
             for key in used:
-                self._parts.pop(key, None)
-                self._used_at.pop(key, None)
-                self._note_size(key, 0)
+                self._take_out(key)
                 self._note_too_large(key)
 
     def _unused_first(self, tenant_id: str) -> list[PartKey]:
         """Return the parts in the order in which they are dropped: the tenant's own if only its share is full."""
-        return list(self._parts) if self.size > self.limit else list(self.of_tenant(tenant_id))
+        if self.size > self.limit:
+            return list(self._parts)
+        return sorted(self.of_tenant(tenant_id), key=lambda key: self._used_at[key])
 
     def _is_over(self, tenant_id: str) -> bool:
         return self.size > self.limit or self._of_tenant[tenant_id] > self.limit // _TENANT_SHARE
@@ -330,8 +333,15 @@ class ScopeIndexes:
 
     def drop(self, key: PartKey) -> None:
         """Drop one part, and overwrite what it held."""
-        part = self._parts.pop(key, None)
-        self._used_at.pop(key, None)
-        self._note_size(key, 0)
+        part = self._take_out(key)
         if part is not None:
             part.clear()
+
+    def _take_out(self, key: PartKey) -> Part | None:
+        of_tenant = self._by_tenant.get(key[0], {})
+        of_tenant.pop(key, None)
+        if not of_tenant:
+            self._by_tenant.pop(key[0], None)
+        self._used_at.pop(key, None)
+        self._note_size(key, 0)
+        return self._parts.pop(key, None)

@@ -1,5 +1,11 @@
 -- Searching opened texts for a name: the sealed rows of one table after the other, each in the order of its ids.
 
+-- name: name
+-- What people call a subject; the id is the subject's.
+SELECT holder AS row_id, holder, NULL AS capture_id, NULL AS memory_id, display_name AS content, wrapped_key, key_version
+FROM subjects
+WHERE tenant_id = :tenant_id AND display_name IS NOT NULL AND holder > :after ORDER BY holder LIMIT :count
+
 -- name: memory
 SELECT m.memory_id AS row_id, m.holder, m.capture_id, m.memory_id, b.content, s.wrapped_key, s.key_version
 FROM memories m
@@ -43,9 +49,25 @@ FROM consents c
 JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.subject
 WHERE c.tenant_id = :tenant_id AND c.evidence <> '' AND c.consent_id > :after ORDER BY c.consent_id LIMIT :count
 
+-- name: facts
+-- The first proposal that stands for each of these candidates, captures and verdicts: what `erase_fact` takes for a hit in one.
+SELECT DISTINCT ON (found.id) found.id, found.proposal_id
+FROM (
+  SELECT c.candidate_id AS id, p.proposal_id FROM candidates c
+  JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
+  WHERE c.tenant_id = :tenant_id AND c.candidate_id = ANY (:ids::text[])
+  UNION ALL
+  SELECT c.capture_id, p.proposal_id FROM candidates c
+  JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
+  WHERE c.tenant_id = :tenant_id AND c.capture_id = ANY (:ids::text[])
+  UNION ALL
+  SELECT v.verdict_id, v.proposal_id FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.verdict_id = ANY (:ids::text[])) found
+ORDER BY found.id, found.proposal_id
+
 -- name: total
 -- How many texts there are to search.
 SELECT
+  (SELECT count(*) FROM subjects WHERE tenant_id = :tenant_id AND display_name IS NOT NULL) AS name,
   (SELECT count(*) FROM memory_bodies WHERE tenant_id = :tenant_id) AS memory,
   (SELECT count(*) FROM candidates WHERE tenant_id = :tenant_id AND content <> '') AS candidate,
   (SELECT count(*) FROM captures WHERE tenant_id = :tenant_id AND content <> '') AS capture,

@@ -18,7 +18,7 @@ from muniment.model.compiled import Compiled, CompiledMemory, WriteNotice
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.explanation import Explanation, FilterVerdict, Replay
 from muniment.model.fields import AsOf, Ceid, Instant, Name, Query, Tier, WriteClass
-from muniment.model.ids import make_id
+from muniment.model.ids import first_id, make_id
 from muniment.model.inputs import (
     CompileFields,
     CompileInput,
@@ -40,6 +40,7 @@ from muniment.recall.past import point_in_time
 from muniment.recall.recall import view_now
 from muniment.recall.rules import View, filter_verdicts, visibility_of
 from muniment.recall.search import PointInTime, Request, filters
+from muniment.standby_reads import reading
 from muniment.tracing import with_span
 from muniment.verbs.declaration import verb
 
@@ -163,22 +164,35 @@ class RecallFilters(VerbInput):
     run_id: Name | None = None
     agent_id: Name | None = None
     memory_id: Name | None = Field(None, description="a memory that it returned")
+    since: Instant | None = Field(None, description="recalled at that moment or later")
+    until: Instant | None = Field(None, description="recalled before that moment")
 
 
 class ListRecalls(Listing, RecallFilters):
     """Which recalls to list."""
 
 
-@verb("recalls.list", right="read_memory", http="GET /recalls", keywords=RecallFilters, page_key="recall_id")
+@verb(
+    "recalls.list",
+    right="read_memory",
+    http="GET /recalls",
+    keywords=RecallFilters,
+    page_key="recall_id",
+    standby=True,
+)
 async def list_recalls(context: FabricContext, reader: Principal, request: ListRecalls) -> list[RecallSummary]:
     """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
-    With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
+    With `since` and `until` those from that moment on and before that. With a `memory_id` those that returned it; that
+    and an agent are looked for among the latest 20,000 of the rest.
     `after` is the id of the last of the previous page. Raises `NotFound`.
     """
     most = LOOKED_THROUGH if request.memory_id is not None or request.agent_id is not None else None
     named = {name: getattr(request, name) for name in RecallFilters.model_fields}
-    async with context.read_only(reader.tenant_id) as tx:
+    # Ids begin with the millisecond, and have an index; `~` comes after every id of one.
+    named["first"] = first_id("rcl", request.since) if request.since is not None else None
+    named["end"] = f"{first_id('rcl', request.until)}~" if request.until is not None else None
+    async with reading(context, reader.tenant_id) as tx:
         await cursors.page_start(tx, "audit.recall_place", request.after)
         rows = await tx.rows("audit.recalls", most=most, after=request.after, count=request.limit, **named)
         return [RecallSummary(**row) for row in rows]

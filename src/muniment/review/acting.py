@@ -9,7 +9,6 @@ from pydantic import Field
 
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
-from muniment.errors import VersionConflict
 from muniment.model.context import Principal
 from muniment.model.fields import Name
 from muniment.model.inputs import VerbInput, Whole
@@ -68,8 +67,7 @@ async def locked(
     ):
         item = await load_item(tx, context.vault, proposal_id)
         loaded = item.asked
-        if version is not None and version != loaded.proposal.version:
-            raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
+        review.check_version(loaded.proposal, version)
         withdrawn: Proposal | None = None
         if not ended:
             review.check_undecided(loaded)

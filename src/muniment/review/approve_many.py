@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from muniment.context import FabricContext, retry_on_pack_change
-from muniment.errors import Denied, LeftOut, MunimentError, NotFound, RequestRepeated, SealBroken, VersionConflict
+from muniment.errors import (
+    Denied,
+    InvalidInput,
+    LeftOut,
+    MunimentError,
+    NotFound,
+    RequestRepeated,
+    SealBroken,
+    StorageUnavailable,
+)
 from muniment.model.context import Principal
 from muniment.model.decision import Decision
 from muniment.model.proposal import Outcome, Proposal
@@ -13,7 +22,7 @@ from muniment.pack import Pack
 from muniment.promotion.promote import Contradicts, approve_item, four_eyes, promote_many, regate
 from muniment.review import store as review
 from muniment.review.item_store import Item, end_as_duplicates, items_of, load_item, lock_items
-from muniment.review.rules import is_ordinary, reason_words
+from muniment.review.rules import in_words, is_ordinary, reason_words
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,13 @@ class Wanted:
 
 
 async def approve_many(context: FabricContext, principal: Principal, request: Wanted, batch_size: int) -> list[Outcome]:
-    """Approve the proposals that are ordinary or acknowledged, in batches; returns the outcome of each, in order."""
+    """Approve the proposals that are ordinary or acknowledged, in batches; returns the outcome of each, in order.
+
+    Raises `InvalidInput` where the reason of an acknowledgement is not in words.
+    """
+    for proposal_id, reason in request.acknowledge.items():
+        if not in_words(reason):
+            raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
     outcomes: dict[str, Outcome] = {}
     ended: set[str] = set()
     wanted = list(dict.fromkeys(request.proposal_ids))
@@ -39,7 +54,12 @@ async def approve_many(context: FabricContext, principal: Principal, request: Wa
             raise
         except MunimentError as error:
             # What was committed before stays, and is reported.
-            done = [_outcome(proposal_id, None, error) for proposal_id in batch.proposal_ids]
+            # Once the database is away, no other batch is tried.
+            left = wanted[first:] if isinstance(error, StorageUnavailable) else batch.proposal_ids
+            outcomes |= {one: _outcome(one, None, error) for one in left}
+            if isinstance(error, StorageUnavailable):
+                break
+            continue
         outcomes |= {one.proposal_id: one for one in done}
     return [outcomes[proposal_id] for proposal_id in wanted]
 
@@ -70,7 +90,7 @@ class _Batch:
         alone = await self._together()
         for item in alone:
             try:
-                for name in self._asked(item):
+                for name in self._wanted_of(item):
                     while name not in self.ended and not await self._alone(name):
                         pass
             except MunimentError as error:
@@ -177,15 +197,13 @@ class _Batch:
     def _check_versions(self, item: Item) -> None:
         """Raise `VersionConflict` if one of an item's proposals is not at the version that was read."""
         for one in (item.asked, *item.others):
-            read = self.wanted.versions.get(one.proposal.proposal_id)
-            if read is not None and read != one.proposal.version:
-                raise VersionConflict(f"it is at version {one.proposal.version} now: read it again", field="version")
+            review.check_version(one.proposal, self.wanted.versions.get(one.proposal.proposal_id))
 
     def _fail(self, item: Item, error: MunimentError) -> None:
         """Record the error of an item for each of its proposals that were to be approved."""
-        self.errors |= dict.fromkeys(self._asked(item), error)
+        self.errors |= dict.fromkeys(self._wanted_of(item), error)
 
-    def _asked(self, item: Item) -> list[str]:
+    def _wanted_of(self, item: Item) -> list[str]:
         """Return those of an item's proposals that are to be approved."""
         names = (one.proposal.proposal_id for one in (item.asked, *item.others))
         return [name for name in names if name in self.proposal_ids]

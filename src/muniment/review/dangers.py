@@ -1,87 +1,65 @@
-"""What a reviewer should notice in a proposal before deciding it: low trust, sensitive, high risk and the like."""
+"""What a reviewer should notice in a proposal before deciding it: low trust, sensitive, high risk and the like.
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+The database says which dangers there are (`dangers` in database/fragments.sql), for the badges, the filter and the
+order alike.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from muniment.candidates.calibration import speaker_of_source
 from muniment.database.storage import Transaction
 from muniment.model.decision import Reason
 from muniment.model.proposal import Proposal
+from muniment.model.review_views import Danger
 from muniment.pack import Pack
+from muniment.review.rules import guard_score, words_found
 
-# Below this a confidence is low; what policy asks for to promote alone is more (REV-3).
-LOW_CONFIDENCE = 0.5
-# Memories promoted last that say where facts of a kind usually come from.
-LATEST = 400
-# Fewer memories of a kind say nothing about where it usually comes from.
-ENOUGH = 5
-# Gate reasons that say that content addresses the model stand behind the figure; these two say where it came from.
-_NOT_WORDS = ("unvouched_tool", "unvouched_message")
-
-Kind = tuple[str, str]
-
-
-class UsualSources:
-    """Where facts of each kind, a predicate or else a class, came from lately."""
-
-    def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self._speakers: dict[Kind, Counter[str]] = {}
-        for row in rows:
-            if row["claimed_by"]:
-                kind = (row["class"], row["predicate"] or "")
-                self._speakers.setdefault(kind, Counter())[speaker_of_source(row["claimed_by"])] += row["count"]
-
-    def are_others(self, proposal: Proposal) -> bool:
-        """Whether facts of its kind are promoted often enough to tell, and never came from where this one does."""
-        candidate = proposal.candidate
-        known = self._speakers.get((proposal.write_class, candidate.predicate or ""))
-        if known is None or not candidate.claimed_by or known.total() < ENOUGH:
-            return False
-        return speaker_of_source(candidate.claimed_by) not in known
+# The dangers, the gravest first, each with what is told of it.
+_DETAILS: dict[Danger, Callable[[Proposal], str]] = {
+    "addresses_model": lambda one: words_found(one.candidate),
+    "guard": lambda one: guard_score(one.candidate),
+    "low_trust": lambda one: f"{one.candidate.trust:.2f}",
+    "high_risk": lambda one: one.write_class,
+    "contradiction": lambda one: ", ".join(one.contradiction_check.contradicted),
+    "opposites": lambda one: str(len(one.opposites)),
+    "sensitive": lambda one: one.candidate.classification,
+    "third_party": lambda one: one.candidate.scope.user_id or "",
+    "names_targets": lambda one: one.action,
+    "unusual_source": lambda one: speaker_of_source(one.candidate.claimed_by),
+    "low_confidence": lambda one: f"{one.candidate.confidence:.2f}",
+}
+# Each danger as the statements have it: a power of two, the gravest the highest.
+BITS: dict[Danger, int] = {code: 1 << place for place, code in enumerate(reversed(_DETAILS))}
+_ANY = (1 << len(BITS)) - 1
 
 
-def dangers_of(proposal: Proposal, pack: Pack, usual: UsualSources) -> tuple[Reason, ...]:
-    """Return what to notice, the gravest first; nothing for a proposal that is ordinary and comes from where it should.
-
-    What was found when it entered the queue and what the pack says now both count, as they do for REV-13.
-    """
-    candidate, found = proposal.candidate, list[Reason]()
-    words = _addressing(proposal)
-    if words:
-        found.append(Reason(code="addresses_model", detail=words))
-    if candidate.trust < pack.memory_layer.trust.floor or "low_trust" in proposal.human_reasons:
-        found.append(Reason(code="low_trust", detail=f"{candidate.trust:.2f}"))
-    if proposal.risk == "high" or pack.policy_for(proposal.write_class).risk == "high":
-        found.append(Reason(code="high_risk", detail=proposal.write_class))
-    against = proposal.contradiction_check.contradicted
-    if against or "contradiction" in proposal.human_reasons:
-        found.append(Reason(code="contradiction", detail=", ".join(against)))
-    if proposal.opposites:
-        found.append(Reason(code="opposites", detail=str(len(proposal.opposites))))
-    label = candidate.classification
-    if proposal.sensitive or not pack.has_label(label) or pack.is_sensitive(label):
-        found.append(Reason(code="sensitive", detail=label))
-    if proposal.third_party:
-        found.append(Reason(code="third_party", detail=candidate.scope.user_id or ""))
-    if proposal.action != "promote":
-        found.append(Reason(code="names_targets", detail=proposal.action))
-    if usual.are_others(proposal):
-        found.append(Reason(code="unusual_source", detail=speaker_of_source(candidate.claimed_by)))
-    if candidate.confidence < LOW_CONFIDENCE:
-        found.append(Reason(code="low_confidence", detail=f"{candidate.confidence:.2f}"))
-    return tuple(found)
+def bits_of(danger: Danger | None) -> int | None:
+    """Return the dangers of a filter as the statements take them."""
+    return None if danger is None else _ANY if danger == "any" else BITS[danger]
 
 
-def _addressing(proposal: Proposal) -> str:
-    """Return why the trust gate found that the content addresses the model; empty if it did not."""
-    detail = next((one.detail for one in proposal.candidate.gates if one.gate == "trust"), "")
-    return ", ".join(code for code in detail.split(", ")[1:] if code not in _NOT_WORDS)
+def known_to(pack: Pack) -> dict[str, Any]:
+    """Return what a pack says of dangers, as the statements take it."""
+    classes = pack.memory_layer.classes
+    return {
+        "trust_floor": pack.memory_layer.trust.floor,
+        "risky_classes": [name for name in classes if pack.policy_for(name).risk == "high"],
+        "ordinary_labels": [name for name in pack.labels if not pack.is_sensitive(name)],
+    }
 
 
 async def with_dangers(tx: Transaction, proposals: Sequence[Proposal], pack: Pack) -> list[Proposal]:
-    """Return proposals with what a reviewer should notice in each."""
+    """Return proposals with what a reviewer should notice in each, the gravest first; nothing for ordinary ones."""
     if not proposals:
         return []
-    usual = UsualSources(await tx.rows("review.usual_sources", latest=LATEST))
-    return [one.model_copy(update={"dangers": dangers_of(one, pack, usual)}) for one in proposals]
+    ids = [one.proposal_id for one in proposals]
+    rows = await tx.rows("review.dangers", proposal_ids=ids, **known_to(pack))
+    found = {row["proposal_id"]: row["dangers"] for row in rows}
+    return [one.model_copy(update={"dangers": _reasons(one, found[one.proposal_id])}) for one in proposals]
+
+
+def _reasons(proposal: Proposal, dangers: int) -> tuple[Reason, ...]:
+    return tuple(
+        Reason(code=code, detail=detail(proposal)) for code, detail in _DETAILS.items() if dangers & BITS[code]
+    )

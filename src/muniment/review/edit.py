@@ -3,8 +3,10 @@
 from pydantic import Field
 
 from muniment.candidates import store as candidates
+from muniment.candidates.audience import audience_of
 from muniment.candidates.intake import Intake
 from muniment.candidates.rules import Draft, confined_to, fact_text, priority_for, reset_candidate, tier_for
+from muniment.capture.rules import user_subject
 from muniment.context import FabricContext
 from muniment.contradictions.rules import may_supersede, repeated
 from muniment.database.storage import Transaction
@@ -105,6 +107,7 @@ async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id
         proposal_id=proposal_id,
         candidate=candidate,
         tier=tier,
+        audience=audience_of(candidate, tier, pack),
         priority=priority_for(candidate, pack),
         human_reasons=reasons_for_a_person(
             candidate,
@@ -144,7 +147,7 @@ def _edited(
     if not pack.has_label(label) or pack.rank(label) < pack.rank(old.classification):
         raise InvalidInput(f"may only rise from {old.classification}", field="classification")
     become = {
-        "scope": _scope(old, pack, changes),
+        "scope": _scope(old, pack, changes, capture),
         "value": fact.value,
         "text": fact.text or fact_text(fact),
         "classification": label,
@@ -155,22 +158,26 @@ def _edited(
     return reset_candidate(old, candidate_id, capture, pack, **become)
 
 
-def _scope(old: Candidate, pack: Pack, changes: EditFields) -> Scope:
+def _scope(old: Candidate, pack: Pack, changes: EditFields, capture: Capture) -> Scope:
     """Return the scope of an edit: wider or narrower, as the reviewer says (REV-14).
 
-    Raises `InvalidInput` for a fact about a third party, which only the runs of its user may see, for one about nobody
-    else than the user it is taken from, and for personal data in qualifiers.
+    Raises `InvalidInput` for a fact about a third party, which only the runs of its user may see, for one about the
+    user it was captured from that would be given to another user, and for personal data in qualifiers.
     """
-    given = {name: getattr(changes, name) for name in SCOPE_FIELDS if name in changes.model_fields_set}
-    if not given:
+    changed = {name: getattr(changes, name) for name in SCOPE_FIELDS if name in changes.model_fields_set}
+    if not changed:
         return old.scope
-    user_id = given.get("user_id", old.scope.user_id)
+    user_id = changed.get("user_id", old.scope.user_id)
     if user_id != old.scope.user_id and old.third_party:
         raise InvalidInput("is about a third party: only the runs of its user may see it", field="user_id")
     if user_id != old.scope.user_id and old.subject is None and old.scope.user_id is not None:
         raise InvalidInput("names the only person it is about: it cannot be another's", field="user_id")
-    if (named := given.get("qualifiers")) and holds_personal_data(pack, named.values()):
+    own = user_subject(capture.user_id, pack)
+    is_own = own is not None and old.subject is not None and pack.identity.resolve(old.subject) == own
+    if is_own and user_id not in (None, capture.user_id):
+        raise InvalidInput("is about the user it was captured from: it cannot be another's", field="user_id")
+    if (named := changed.get("qualifiers")) and holds_personal_data(pack, named.values()):
         raise InvalidInput(PERSONAL, field="qualifiers")
-    if "qualifiers" in given:
-        given["qualifiers"] = given["qualifiers"] or {}
-    return old.scope.model_copy(update=given)
+    if "qualifiers" in changed:
+        changed["qualifiers"] = changed["qualifiers"] or {}
+    return old.scope.model_copy(update=changed)

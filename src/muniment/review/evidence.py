@@ -1,11 +1,15 @@
 """The evidence of a proposal: what it rests on and what it contradicts, read in one transaction."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
 from urllib.parse import quote
 
 from muniment.archives import store as archives
 from muniment.audit import provenance_store as trail
+from muniment.candidates.audience import audience_of
 from muniment.capture import store as captures
+from muniment.capture.read_log import record_reads
 from muniment.consent import store as ledger
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions import store as contradictions
@@ -13,10 +17,11 @@ from muniment.contradictions.recommendation import recommend
 from muniment.database.storage import Transaction
 from muniment.errors import NotFound, SelfApproval
 from muniment.language.instructions import addressing_spans
+from muniment.model.audience import Audience
 from muniment.model.capture import Capture
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction, Recommendation
-from muniment.model.promoted import PromotedMemory
+from muniment.model.promoted import Ending, PromotedMemory
 from muniment.model.proposal import Proposal
 from muniment.model.speakers import TOOL, USER
 from muniment.model.trail import Basis, Evidence, EvidenceTurn, SourceVerdict
@@ -37,9 +42,22 @@ OPPOSITES_SHOWN = 5
 VERDICTS_SHOWN, VERDICTS_SEARCHED = 8, 400
 
 
-@retry_on_pack_change
 async def evidence_of(context: FabricContext, principal: Principal, proposal_id: str) -> Evidence:
-    """Collect a proposal's capture, edits, consent and contradictions, with their memories; raises `NotFound`."""
+    """Collect a proposal's capture, edits, consent and contradictions, with their memories; raises `NotFound`.
+
+    The reading of the capture and of the turns around it is recorded.
+    """
+    found, archived = await _collect(context, principal, proposal_id)
+    shown = {turn.capture_id: False for turn in found.around if turn.text is not None or turn.payload is not None}
+    if found.capture is not None and found.capture.content is not None:
+        shown[found.capture.capture_id] = archived
+    await record_reads(context, principal, shown)
+    return found
+
+
+@retry_on_pack_change
+async def _collect(context: FabricContext, principal: Principal, proposal_id: str) -> tuple[Evidence, bool]:
+    """Return the evidence of a proposal, and whether its capture came from an archive."""
     pack = await context.pack_for(principal)
     async with context.transaction(principal.tenant_id, "auditor", under=pack) as tx:
         loaded = await review.load(tx, context.vault, proposal_id)
@@ -48,10 +66,10 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
         candidate = proposal.candidate
         consent_id = candidate.consent_id
         versions = await trail.candidates(tx, context.vault, candidate.candidate_id)
-        capture = await captures.read_one(tx, context.vault, candidate.capture_id, context.archives)
+        capture, archived = await captures.find(tx, context.vault, candidate.capture_id, context.archives)
         met = await contradictions.listed(tx, proposal_id=proposal_id, limit=MEMORIES_SHOWN)
         memories = await _memories(context, tx, dict.fromkeys(_named(proposal, met)))
-        return Evidence(
+        found = Evidence(
             proposal=proposal,
             capture=capture,
             archive=await archives.archive_of(tx, candidate.capture_id) if capture is None else None,
@@ -68,21 +86,60 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
             opposites=await _opposites(context, tx, proposal),
             recommendations=_recommendations(proposal, capture, met, memories, pack),
             suspicious=addressing_spans(candidate.text),
+            audience=_audience(proposal, memories, pack),
             trust_floor=pack.memory_layer.trust.floor,
             barred=await _barred(context, tx, principal, loaded, pack),
         )
+        return found, archived
+
+
+def _audience(proposal: Proposal, memories: dict[str, PromotedMemory], pack: Pack) -> Audience:
+    """Return which recalls show the fact; the memory it became may ask for qualifiers since (CTR-5)."""
+    became = memories.get(proposal.memory_id or "")
+    required = became.scope.required if became is not None else None
+    return audience_of(proposal.candidate, proposal.tier_target, pack, required)
+
+
+def without_verdicts(found: Evidence, pack: Pack) -> Evidence:
+    """Return evidence as it was before anybody decided: without verdicts, and without what followed from them."""
+    proposal = found.proposal
+    came = proposal.enqueued_at
+    check = proposal.contradiction_check
+    before = {check.existing, *check.others, proposal.candidate.corrects, proposal.audits}
+    before |= {one.existing for one in found.contradictions}
+    memories = {name: _not_ended_since(one, came) for name, one in found.memories.items() if name in before}
+    reopened = {"incoming": None, "closed_at": None, "outcome": None, "resolved_by": None}
+    blinded: dict[str, Any] = {
+        "proposal": proposal.model_copy(
+            update={"verdicts": (), "status": "pending", "memory_id": None, "duplicate_check": None}
+        ),
+        "contradictions": tuple(one.model_copy(update=reopened) for one in found.contradictions),
+        "memories": memories,
+        "known": tuple(one for one in found.known if one.proposal_id != proposal.proposal_id),
+        "source_verdicts": (),
+        "audience": audience_of(proposal.candidate, proposal.tier_derived, pack),
+        "recommendations": {},
+        "barred": None,
+    }
+    return found.model_copy(update=blinded)
+
+
+def _not_ended_since(memory: PromotedMemory, came: datetime) -> PromotedMemory:
+    if memory.retracted_at is None or memory.retracted_at < came:
+        return memory
+    return memory.model_copy(update={"dead_seq": None, **dict.fromkeys(Ending.model_fields)})
 
 
 def basis_of(capture: Capture | None) -> Basis:
-    """Return what a fact rests on; what an agent proposes or states by itself is its claim (REV-16)."""
+    """Return what a fact rests on; what an agent says, and its credential does not vouch for, is its claim (REV-16)."""
     if capture is None:
         return "record"
-    if capture.kind == "message":
-        return "message"
-    if capture.kind == "tool_result" or (capture.origin or "").startswith(TOOL):
-        return "tool_result"
-    own_word = capture.kind == "statement" or (capture.content is not None and capture.content.fact is not None)
-    return "claim" if own_word and capture.source == "agent" and capture.vouched is None else "record"
+    said = capture.kind == "message"
+    returned = capture.kind == "tool_result" or (capture.origin or "").startswith(TOOL)
+    stated = capture.kind == "statement" or (capture.content is not None and capture.content.fact is not None)
+    if (said or returned or stated) and capture.source == "agent" and capture.vouched is None:
+        return "claim"
+    return "message" if said else "tool_result" if returned else "record"
 
 
 async def _around(context: FabricContext, tx: Transaction, capture: Capture) -> tuple[EvidenceTurn, ...]:
@@ -117,7 +174,8 @@ def _links(proposal: Proposal, pack: Pack) -> dict[str, str]:
     found: dict[str, str] = {}
     for reference in proposal.candidate.evidence_refs:
         prefix, _, rest = reference.partition(":")
-        if rest and (template := pack.identity.reference_links.get(prefix)) is not None:
+        # A browser would leave out the last part of the path for one of dots alone.
+        if rest.strip(".") and (template := pack.identity.reference_links.get(prefix)) is not None:
             found[reference] = template.replace("{id}", quote(rest, safe=""))
     return found
 
@@ -130,7 +188,8 @@ async def _known(
     if about is None:
         return ()
     names = pack.identity.spellings(about)
-    rows = await tx.rows("review.known_of", about=names, known=sorted(shown), count=KNOWN_SHOWN)
+    which = {"about": names, "known": sorted(shown), "count": KNOWN_SHOWN, "sensitive": pack.sensitive_labels}
+    rows = await tx.rows("review.known_of", **which)
     return tuple((await _memories(context, tx, [row["memory_id"] for row in rows])).values())
 
 

@@ -10,6 +10,7 @@ from muniment.model.fields import Ceid, Name, Tier, WriteClass
 from muniment.model.inputs import VerbInput
 from muniment.model.proposal import HumanReason
 from muniment.model.review_views import Danger, OpenStatus, QueueOrder, Risk
+from muniment.review.dangers import bits_of, known_to
 
 
 class QueueFilters(VerbInput):
@@ -31,7 +32,9 @@ class QueueFilters(VerbInput):
 
 
 async def filters_of(context: FabricContext, reader: Principal, request: QueueFilters) -> dict[str, Any]:
-    """Return the filters of the queue as its statements take them: an entity under all its names."""
+    """Return the filters of the queue as its statements take them: an entity under all its names, dangers as a sum."""
+    pack = await context.pack_for(reader)
     filters = {name: getattr(request, name) for name in QueueFilters.model_fields}
     mentioned = reader.id if request.mentioned else None
-    return filters | {"entity": await context.spellings(reader, request.entity), "mentioned": mentioned}
+    filters |= {"entity": await context.spellings(reader, request.entity), "mentioned": mentioned}
+    return filters | known_to(pack) | {"dangers": bits_of(filters.pop("danger"))}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from muniment.contradictions import store as contradictions
 from muniment.database import locks
@@ -37,13 +38,16 @@ class Item:
     def to_promote(self, approver: Principal) -> list[Loaded]:
         """Return the members of which the first that can be is promoted: none that the approver said, wrote or edited.
 
+        Nor any whose text is another: facts of one value may be told in other words, which the approver did not read.
         If all are the approver's own, it is the one that was asked for: its tier and label say whether it may be
         approved. One that was asked for and that a reviewer gave another tier or priority comes first.
         """
+        text = self.asked.proposal.candidate.text
         found = [
             one
             for one in self.members
-            if may_approve(approver, one.proposal.candidate, one.editors, strict=True).passed
+            if one.proposal.candidate.text == text
+            and may_approve(approver, one.proposal.candidate, one.editors, strict=True).passed
         ]
         if any(one is self.asked and _is_overridden(one) for one in found):
             return [self.asked, *(one for one in found if one is not self.asked)]
@@ -64,9 +68,19 @@ async def lock_items(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
     What enters the queue after this statement began is not among them.
     """
     locks.create(tx, [locks.ERASURE])
-    wanted = {"proposal_ids": sorted(proposal_ids), "count": MOST_MEMBERS + len(proposal_ids)}
-    _, rows = await tx.gather(locks.BLOCK_ERASURES, ("review.lock_items", wanted))
+    _, rows = await tx.gather(locks.BLOCK_ERASURES, ("review.lock_items", _wanted(proposal_ids)))
     return [row["proposal_id"] for row in rows]
+
+
+async def read_items(tx: Transaction, vault: Vault, proposal_ids: Sequence[str]) -> list[Item]:
+    """Read proposals with the open ones that say the same, without locking them; what does not open is left out."""
+    rows = await tx.rows("review.items", **_wanted(proposal_ids))
+    loaded = await load_many(tx, vault, [row["proposal_id"] for row in rows], skip_broken=True)
+    return items_of(proposal_ids, loaded)
+
+
+def _wanted(proposal_ids: Sequence[str]) -> dict[str, Any]:
+    return {"proposal_ids": sorted(proposal_ids), "count": MOST_MEMBERS + len(proposal_ids)}
 
 
 async def load_item(tx: Transaction, vault: Vault, proposal_id: str) -> Item:

@@ -1,43 +1,48 @@
-"""What approving many proposals at once would do: what is taken, what is left out and why, and the mix of it."""
+"""What deciding many proposals at once would do: what is taken, what is left out and why, and the mix of it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
 from muniment.errors import MunimentError
 from muniment.model.context import Principal
+from muniment.model.decision import Decision
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import Outcome
-from muniment.model.review_views import ApprovalPlan, PlannedApproval
+from muniment.model.review_views import ApprovalPlan, ManyAction, PlannedApproval
 from muniment.pack import Pack
 from muniment.promotion.promote import four_eyes
 from muniment.review import store as review
-from muniment.review.item_store import Item, items_of
-from muniment.review.rules import is_ordinary
+from muniment.review.item_store import Item, read_items
+from muniment.review.rules import is_ordinary, may_assign_together, may_reject_together
 
 # Proposals that one plan looks at; more are approved in several rounds.
 MOST_PLANNED = 2000
 # Subjects that a plan names; the others are counted.
 SUBJECTS_NAMED = 10
+# Decides for each proposal of an item whether it may be decided with others; raises where it may not be at all.
+Check = Callable[[Item], list[Decision]]
 
 
 async def plan(
     context: FabricContext,
     tx: Transaction,
-    principal: Principal,
-    pack: Pack,
+    check: Check,
     proposal_ids: Sequence[str],
+    versions: Mapping[str, int],
     *,
     more: bool,
 ) -> ApprovalPlan:
-    """Plan the approval of proposals; nothing is written. `more` says that others match that are not planned."""
-    loaded = await review.load_many(tx, context.vault, proposal_ids, skip_broken=True)
+    """Plan what is done to proposals; nothing is written. `more` says that others match that are not planned.
+
+    `versions` has those that were read: what has changed since is left out.
+    """
     taken: list[Item] = []
     left_out: list[Outcome] = []
-    for item in items_of(proposal_ids, loaded):
-        outcome = _left_out(item, principal, pack)
+    for item in await read_items(tx, context.vault, proposal_ids):
+        outcome = _left_out(item, versions, check)
         if outcome is None:
             taken.append(item)
         else:
@@ -59,15 +64,32 @@ async def plan(
     )
 
 
-def _left_out(item: Item, principal: Principal, pack: Pack) -> Outcome | None:
-    """Return why an item would not be approved with the others; None if it would."""
-    asked = item.asked.proposal
-    named: dict[str, Any] = {"proposal_id": asked.proposal_id, "status": asked.status}
+def check_of(action: ManyAction, principal: Principal, pack: Pack, to: str | None) -> Check:
+    """Return the check of an action: every reason against doing it to an item with others; it raises what it would."""
+
+    def approve(item: Item) -> list[Decision]:
+        four_eyes(principal, item.to_promote(principal)[0], pack)
+        return [is_ordinary(one.proposal, principal.id, pack) for one in (item.asked, *item.others)]
+
+    def reject(item: Item) -> list[Decision]:
+        return [may_reject_together(one.proposal, principal.id) for one in (item.asked, *item.others)]
+
+    def assign(item: Item) -> list[Decision]:
+        return [may_assign_together(item.asked.proposal, to or principal.id)]
+
+    return {"approve": approve, "reject": reject, "assign": assign}[action]
+
+
+def _left_out(item: Item, versions: Mapping[str, int], check: Check) -> Outcome | None:
+    """Return why an item would not be decided with the others; None if it would."""
+    proposal = item.asked.proposal
+    named: dict[str, Any] = {"proposal_id": proposal.proposal_id, "status": proposal.status}
     try:
         review.check_undecided(item.asked)
-        four_eyes(principal, item.to_promote(principal)[0], pack)
+        for one in item.members:
+            review.check_version(one.proposal, versions.get(one.proposal.proposal_id))
+        found = check(item)
     except MunimentError as error:
         return Outcome(**named, error=error.code, message=error.message)
-    found = [is_ordinary(one.proposal, principal.id, pack) for one in (item.asked, *item.others)]
     against = dict.fromkeys(reason for one in found if not one.passed for reason in one.reasons)
     return Outcome(**named, error="left_out", left_out=tuple(against)) if against else None

@@ -1,4 +1,4 @@
-"""Stage 3, review: candidates that passed the gates enter the queue, with what policy derives for them."""
+"""Enters candidates that passed the gates into the review queue, with what policy derives for them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

@@ -20,18 +20,12 @@ VALUES (:tenant_id, :seq, :at,
 SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY proposal_id FOR NO KEY UPDATE
 
 -- name: lock_items
--- The same with the open proposals that say the same as these, up to :count for all together (REV-11).
-SELECT p.proposal_id FROM proposals p
-WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids || ARRAY(
-  SELECT q.proposal_id
-  FROM candidates same
-  JOIN proposals q ON q.tenant_id = :tenant_id AND q.candidate_id = same.candidate_id
-  WHERE same.tenant_id = :tenant_id AND {same_item q} AND same.fingerprint = ANY (ARRAY(
-    SELECT DISTINCT own.fingerprint FROM proposals a
-    JOIN candidates own ON own.tenant_id = :tenant_id AND own.candidate_id = a.candidate_id
-    WHERE a.tenant_id = :tenant_id AND a.proposal_id = ANY (:proposal_ids) AND a.action = 'promote'))
-  GROUP BY q.seq, q.proposal_id ORDER BY q.seq, q.proposal_id LIMIT :count))
-ORDER BY p.proposal_id FOR NO KEY UPDATE
+-- The same with the open proposals that say the same as these.
+SELECT p.proposal_id FROM proposals p WHERE p.tenant_id = :tenant_id AND {of_items p} ORDER BY p.proposal_id FOR NO KEY UPDATE
+
+-- name: items
+-- The ids of proposals with those that say the same, for reading.
+SELECT p.proposal_id FROM proposals p WHERE p.tenant_id = :tenant_id AND {of_items p} ORDER BY p.proposal_id
 
 -- name: beside
 -- Of these proposals, while they are open: how many say the same and which, the first :count of them in the order they came
@@ -105,13 +99,9 @@ JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_i
 LEFT JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = p.proposal_id
 WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
 
--- name: usual_sources
--- Whose facts were promoted lately, by class and predicate: the latest memories are few and found by their number.
-SELECT m.class, m.predicate, c.claimed_by, count(*) AS count
-FROM (SELECT o.candidate_id, o.class, o.predicate FROM memories o WHERE o.tenant_id = :tenant_id
-  ORDER BY o.born_seq DESC, o.memory_id DESC LIMIT :latest) m
-JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = m.candidate_id
-GROUP BY m.class, m.predicate, c.claimed_by
+-- name: dangers
+-- What to notice in proposals.
+SELECT p.proposal_id, {dangers p} AS dangers FROM proposals p WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
 
 -- name: list
 -- plan: each time
@@ -119,89 +109,128 @@ GROUP BY m.class, m.predicate, c.claimed_by
 -- it; `held` ones are open too. Open ones that say the same are listed as one, unless closed ones are listed too.
 SELECT p.proposal_id
 FROM proposals p
-WHERE p.tenant_id = :tenant_id AND {listed p} AND (:closed OR ({undecided p} AND {leads p})) AND {narrowed p}
+WHERE p.tenant_id = :tenant_id AND {listed p} AND (:closed OR ({undecided p} AND {leads p})) AND {narrowed p} AND {with_danger p}
 ORDER BY p.due_at, p.proposal_id
 LIMIT :count
 
 -- name: list_narrowed
 -- plan: each time
 -- Open proposals, filtered by columns of other tables, which are read for open proposals only.
-WITH open AS MATERIALIZED (
-  SELECT p.proposal_id, p.candidate_id, p.seq, p.due_at, p.human_reasons, p.tier_derived, p.action
-  FROM proposals p
-  WHERE p.tenant_id = :tenant_id AND {listed p} AND {undecided p})
-SELECT p.proposal_id FROM open p WHERE {narrowed p} AND {leads p} ORDER BY p.due_at, p.proposal_id LIMIT :count
+WITH open AS MATERIALIZED (SELECT {open_row p} FROM proposals p WHERE p.tenant_id = :tenant_id AND {listed p} AND {undecided p}),
+noticed AS MATERIALIZED ({noticed open}),
+placed AS MATERIALIZED ({placed open})
+SELECT p.proposal_id FROM placed p WHERE {narrowed p} AND {leads p} ORDER BY p.due_at, p.proposal_id LIMIT :count
 
 -- name: list_ordered
 -- plan: each time
--- Open proposals in another order than by due time.
-WITH open AS MATERIALIZED (
-  SELECT p.proposal_id, p.candidate_id, p.seq, p.due_at, p.human_reasons, p.tier_derived, p.action, {place_in_queue p} AS place
-  FROM {open_proposals p}
-  WHERE {filtered p}),
+-- Open proposals in another order than by due time. OFFSET 0: from the first on, until there are enough.
+WITH open AS MATERIALIZED (SELECT {open_row p} FROM {open_proposals p} WHERE {filtered p}),
+noticed AS MATERIALIZED ({noticed open}),
+placed AS MATERIALIZED ({placed open}),
 last AS MATERIALIZED (
-  SELECT {place_in_queue a} AS place, a.due_at, a.proposal_id FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after)
-SELECT p.proposal_id FROM open p
-WHERE NOT EXISTS (SELECT FROM last l WHERE (p.place, p.due_at, p.proposal_id) <= (l.place, l.due_at, l.proposal_id))
-  AND {narrowed p} AND {leads p}
+  SELECT {place_of_last a} AS place, a.due_at, a.proposal_id FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after)
+SELECT p.proposal_id
+FROM (
+  SELECT o.* FROM placed o
+  WHERE NOT EXISTS (SELECT FROM last l WHERE (o.place, o.due_at, o.proposal_id) <= (l.place, l.due_at, l.proposal_id))
+  ORDER BY o.place, o.due_at, o.proposal_id OFFSET 0) p
+WHERE {narrowed p} AND {leads p}
 ORDER BY p.place, p.due_at, p.proposal_id
 LIMIT :count
 
+-- name: list_grouped
+-- plan: each time
+-- Open proposals group by group, those about nobody last; within a group in the order that is asked for. Groups go by their
+-- names, so that a page begins where the one before it ended, whatever was decided meanwhile. OFFSET 0: from the first on, until
+-- there are enough.
+WITH open AS MATERIALIZED (SELECT {open_row p} FROM {open_proposals p} WHERE {filtered p}),
+noticed AS MATERIALIZED ({noticed open}),
+placed AS MATERIALIZED ({placed open}),
+headings AS MATERIALIZED ({headings_of open}),
+last AS MATERIALIZED (
+  SELECT {heading h} AS heading, {place_of_last a} AS place, a.due_at, a.proposal_id
+  FROM proposals a JOIN candidates h ON h.tenant_id = :tenant_id AND h.candidate_id = a.candidate_id
+  WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after)
+SELECT p.proposal_id
+FROM (
+  SELECT o.*, h.heading, h.heading = '' AS about_nobody FROM placed o
+  JOIN headings h ON h.candidate_id = o.candidate_id
+  WHERE NOT EXISTS (SELECT FROM last l WHERE (h.heading = '', h.heading, o.place, o.due_at, o.proposal_id)
+    <= (l.heading = '', l.heading, l.place, l.due_at, l.proposal_id))
+  ORDER BY about_nobody, h.heading, o.place, o.due_at, o.proposal_id OFFSET 0) p
+WHERE {narrowed p} AND {leads p}
+ORDER BY p.about_nobody, p.heading, p.place, p.due_at, p.proposal_id
+LIMIT :count
+
 -- name: matching
+-- plan: each time
 -- How many open proposals match the filters; those that say the same count each.
-WITH open AS MATERIALIZED (
-  SELECT p.proposal_id, p.candidate_id, p.seq, p.due_at, p.human_reasons, p.tier_derived, p.action
-  FROM {open_proposals p} WHERE {filtered p})
-SELECT count(*) AS count FROM open p WHERE {narrowed p}
+WITH open AS MATERIALIZED (SELECT {open_row p} FROM {open_proposals p} WHERE {filtered p}),
+noticed AS MATERIALIZED ({noticed open}),
+placed AS MATERIALIZED ({placed open})
+SELECT count(*) AS count FROM placed p WHERE {narrowed p}
 
 -- name: groups
 -- plan: each time
 -- Open proposals that match the filters, counted by whom they are about, by source or by class; the largest groups first.
-WITH open AS MATERIALIZED (
-  SELECT p.proposal_id, p.candidate_id, p.seq, p.due_at, p.human_reasons, p.tier_derived, p.action, p.class, p.risk, p.sensitive
-  FROM {open_proposals p} WHERE {filtered p})
-SELECT CASE :by WHEN 'class' THEN p.class WHEN 'source' THEN c.author ELSE coalesce(c.entity, c.subject, '') END AS name,
-  count(*) AS count, count(*) FILTER (WHERE p.due_at <= :now) AS overdue, count(*) FILTER (WHERE {unusualness p} >= 4) AS unusual,
+WITH open AS MATERIALIZED (SELECT {open_row p} FROM {open_proposals p} WHERE {filtered p}),
+noticed AS MATERIALIZED (
+  SELECT open.proposal_id, {heading n} AS heading, {danger_bits open} AS dangers FROM open JOIN candidates n ON n.candidate_id = open.candidate_id
+  WHERE n.tenant_id = :tenant_id AND n.candidate_id = ANY (ARRAY(SELECT candidate_id FROM open)))
+SELECT n.heading AS name,
+  count(*) AS count, count(*) FILTER (WHERE p.due_at <= :now) AS overdue, count(*) FILTER (WHERE n.dangers > 0) AS unusual,
   min(p.due_at) AS due_at
 FROM open p
-JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
-WHERE {narrowed p}
+JOIN noticed n ON n.proposal_id = p.proposal_id
+WHERE {narrowed p} AND (:dangers::int IS NULL OR n.dangers & :dangers <> 0)
 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT :count
 
 -- name: counts
 -- plan: each time
--- Open proposals, counted by class, risk, tier and reason: a row for each; the total has the kind `open`.
-WITH open AS MATERIALIZED (
-  SELECT p.class, p.risk, p.due_at, p.human_reasons, {tier_of p} AS tier, {held_for p} AS held_for, {assignee_of p} AS assignee
-  FROM {open_proposals p})
-SELECT 'open' AS kind, '' AS name, count(*) AS count, count(*) FILTER (WHERE due_at <= :now) AS overdue,
-  count(*) FILTER (WHERE due_at > :now AND due_at <= :now::timestamptz + interval '1 day') AS soon,
-  count(held_for) AS held, count(*) FILTER (WHERE assignee = :asker) AS mine
+-- Open proposals, counted by class, risk, tier and reason: a row for each; the total has the kind `open`. The verdicts so far are
+-- read for those that have any, and what is equal in all that is counted is counted first.
+WITH waits AS MATERIALIZED (
+  SELECT p.proposal_id, p.class, p.risk, p.due_at, p.human_reasons, p.tier_derived FROM {open_proposals p}),
+touched AS MATERIALIZED (
+  SELECT p.proposal_id, {tier_of p} AS tier, {held_for p} AS held_for, {assignee_of p} AS assignee,
+    EXISTS (SELECT FROM verdicts h WHERE h.tenant_id = :tenant_id AND h.proposal_id = p.proposal_id AND :asker = ANY (h.mentions)) AS mentioned
+  FROM waits p
+  WHERE EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id)),
+open AS MATERIALIZED (
+  SELECT p.class, p.risk, coalesce(t.tier, p.tier_derived) AS tier, p.human_reasons, t.held_for, count(*) AS count,
+    count(*) FILTER (WHERE p.due_at <= :now) AS overdue,
+    count(*) FILTER (WHERE p.due_at > :now AND p.due_at <= :now::timestamptz + interval '1 day') AS soon,
+    count(*) FILTER (WHERE t.assignee = :asker) AS mine, count(*) FILTER (WHERE t.mentioned) AS mentioned
+  FROM waits p LEFT JOIN touched t ON t.proposal_id = p.proposal_id
+  GROUP BY p.class, p.risk, coalesce(t.tier, p.tier_derived), p.human_reasons, t.held_for)
+SELECT 'open' AS kind, '' AS name, coalesce(sum(count), 0)::bigint AS count, coalesce(sum(overdue), 0)::bigint AS overdue,
+  coalesce(sum(soon), 0)::bigint AS soon, coalesce(sum(count) FILTER (WHERE held_for IS NOT NULL), 0)::bigint AS held,
+  coalesce(sum(mine), 0)::bigint AS mine, coalesce(sum(mentioned), 0)::bigint AS mentioned
 FROM open
-UNION ALL SELECT 'by_class', class, count(*), 0, 0, 0, 0 FROM open GROUP BY class
-UNION ALL SELECT 'by_risk', risk, count(*), 0, 0, 0, 0 FROM open GROUP BY risk
-UNION ALL SELECT 'by_tier', tier, count(*), 0, 0, 0, 0 FROM open GROUP BY tier
-UNION ALL SELECT 'by_reason', reason, count(*), 0, 0, 0, 0
-  FROM (SELECT unnest(human_reasons) AS reason FROM open
-        UNION ALL SELECT held_for FROM open WHERE held_for <> '' AND NOT held_for = ANY (human_reasons)) reasons
+UNION ALL SELECT 'by_class', class, sum(count)::bigint, 0, 0, 0, 0, 0 FROM open GROUP BY class
+UNION ALL SELECT 'by_risk', risk, sum(count)::bigint, 0, 0, 0, 0, 0 FROM open GROUP BY risk
+UNION ALL SELECT 'by_tier', tier, sum(count)::bigint, 0, 0, 0, 0, 0 FROM open GROUP BY tier
+UNION ALL SELECT 'by_reason', reason, sum(count)::bigint, 0, 0, 0, 0, 0
+  FROM (SELECT unnest(human_reasons) AS reason, count FROM open
+        UNION ALL SELECT held_for, count FROM open WHERE held_for <> '' AND NOT held_for = ANY (human_reasons)) reasons
   GROUP BY reason
 ORDER BY kind, name
 
 -- name: attend
 -- Who returns after a while counts as new.
-INSERT INTO attendances (tenant_id, proposal_id, principal, since, at)
+INSERT INTO presence (tenant_id, proposal_id, principal, since, at)
 VALUES (:tenant_id, :proposal_id, :principal, :now, :now)
 ON CONFLICT (tenant_id, proposal_id, principal) DO UPDATE
-SET at = :now, since = CASE WHEN attendances.at < :gone THEN :now ELSE attendances.since END
+SET at = :now, since = CASE WHEN presence.at < :gone THEN :now ELSE presence.since END
 
 -- name: attending
-SELECT principal, since FROM attendances
+SELECT principal, since FROM presence
 WHERE tenant_id = :tenant_id AND proposal_id = :proposal_id AND principal <> :principal AND at >= :gone
 ORDER BY since, principal
 
 -- name: left
 -- Those who are gone.
-DELETE FROM attendances WHERE tenant_id = :tenant_id AND at < :gone
+DELETE FROM presence WHERE tenant_id = :tenant_id AND at < :gone
 
 -- name: auto_promotable
 -- What policy alone may promote and has not yet; nothing that a person has touched, and nothing of a suspended class.
@@ -268,11 +297,12 @@ WHERE v.tenant_id = :tenant_id AND v.memory_id = :memory_id AND v.action = 'dupl
 ORDER BY v.seq, v.proposal_id
 
 -- name: known_of
--- The latest live memories about whom a proposal is about, without the :known ones; an entity comes under all its names.
+-- The latest live memories about whom a proposal is about, without the :known ones and what its consent no longer allows; an entity
+-- comes under all its names.
 SELECT m.memory_id FROM memories m
 JOIN memory_scope o ON o.tenant_id = :tenant_id AND o.memory_id = m.memory_id
 WHERE m.tenant_id = :tenant_id AND m.entity = ANY (:about) AND o.dead_seq IS NULL AND o.expires_at > :now
-  AND NOT m.memory_id = ANY (:known)
+  AND NOT m.memory_id = ANY (:known) AND {consent_allows o}
 ORDER BY m.born_seq DESC, m.memory_id DESC
 LIMIT :count
 
@@ -317,19 +347,33 @@ SELECT count(*) AS looks, count(*) FILTER (WHERE v.action = 'agree') AS agreed F
 WHERE v.tenant_id = :tenant_id AND v.by_kind = 'operator' AND v.at >= :since AND v.action IN ('agree', 'disagree')
 
 -- name: to_look_at
--- The first proposal of those that another person decided and that are drawn by a hash of their ids.
+-- The first proposal of those that another person decided and that are drawn by a hash of the verdicts' ids: who decides cannot know
+-- before whether it is drawn.
 SELECT v.proposal_id FROM verdicts v
 WHERE v.tenant_id = :tenant_id AND v.by_kind = 'operator' AND v.at >= :since AND v.action IN ('approve', 'reject')
-  AND v.by <> :principal AND ('x' || left(md5(v.proposal_id), 7))::bit(28)::int % 1000 < :share
+  AND v.by <> :principal AND ('x' || left(md5(v.verdict_id), 7))::bit(28)::int % 1000 < :share
   AND NOT EXISTS (SELECT FROM verdicts s WHERE s.tenant_id = :tenant_id AND s.proposal_id = v.proposal_id AND s.action IN ('agree', 'disagree'))
 ORDER BY v.at, v.seq, v.proposal_id
 LIMIT 1
 
 -- name: to_search
--- Open proposals with the keys of their content, the soonest due first.
-SELECT p.proposal_id, c.candidate_id, c.entity, c.predicate, c.subject, c.author, c.holder, c.content, s.wrapped_key, s.key_version
-FROM (SELECT o.proposal_id, o.candidate_id, o.due_at FROM {open_proposals o} ORDER BY o.due_at, o.proposal_id LIMIT :most) p
-JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+-- plan: each time
+-- Open proposals that match the filters and are searched for words, in the order that is asked for.
+WITH open AS MATERIALIZED (SELECT {open_row p} FROM {open_proposals p} WHERE {filtered p}),
+noticed AS MATERIALIZED ({noticed open}),
+placed AS MATERIALIZED ({placed open})
+SELECT p.proposal_id, p.candidate_id, p.seq, p.due_at, p.action, p.place FROM placed p
+WHERE {narrowed p} ORDER BY p.place, p.due_at, p.proposal_id LIMIT :most
+
+-- name: searched_texts
+-- What candidates say, with the keys of it, and what they are about.
+SELECT c.candidate_id, c.class, c.entity, c.predicate, c.subject, c.author, c.fingerprint, c.holder, c.content, s.wrapped_key, s.key_version
+FROM candidates c
 JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
-WHERE c.content <> ''
-ORDER BY p.due_at, p.proposal_id
+WHERE c.tenant_id = :tenant_id AND c.candidate_id = ANY (:candidate_ids) AND c.content <> ''
+
+-- name: searched_after
+-- The place of a proposal among those that are searched, whether it is still open or not.
+SELECT p.proposal_id, p.due_at, {place_of_last p} AS place, c.class, c.entity, c.subject, c.author
+FROM proposals p JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+WHERE p.tenant_id = :tenant_id AND p.proposal_id = :proposal_id

@@ -1,8 +1,11 @@
 """Rules of the review stage: when a person must decide, and who may approve."""
 
+import re
+
 from muniment.candidates.rules import DIRECT, ITEM
 from muniment.capture.rules import source_of, vouched_in
 from muniment.contradictions.rules import is_users_own
+from muniment.language.instructions import visible_text
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
 from muniment.model.context import Principal
@@ -37,7 +40,8 @@ def reasons_for_a_person(
         "third_party": candidate.third_party,
         "sensitive": pack.is_sensitive(candidate.classification),
         "durable": tier == "durable",
-        "low_trust": candidate.trust < pack.memory_layer.trust.floor,
+        # What takes a person a reason is nothing for policy, whatever trust is left (CAN-7).
+        "low_trust": candidate.trust < pack.memory_layer.trust.floor or _is_marked(candidate),
         "low_confidence": candidate.confidence < floor,
         "contradiction": contradicts,
         "returned": returned,
@@ -100,18 +104,68 @@ def is_strict(*, sensitive: bool, derived: Tier, final: Tier) -> bool:
     return sensitive or derived == "durable" or final == "durable"
 
 
+# ---- what may have been written to be approved ----
+
+# Dangers of such a proposal: it is approved only for a reason, and never as one of many.
+SUSPICIOUS = ("addresses_model", "guard", "low_trust")
+# What stands behind the figure of the trust gate: these say where content came from, the trained guard gives its score
+# and its threshold, and every other is a rule that found words that address the model.
+_NOT_WORDS = ("unvouched_tool", "unvouched_message")
+_GUARD = re.compile(r"guard (\d\.\d\d) of (\d\.\d\d)")
+
+
+def words_found(candidate: Candidate) -> str:
+    """Return which rules of the trust gate found words that address the model; empty if none did."""
+    found = _behind_trust(candidate)
+    return ", ".join(one for one in found if one not in _NOT_WORDS and _GUARD.fullmatch(one) is None)
+
+
+def guard_score(candidate: Candidate) -> str:
+    """Return the score of the trained guard and its threshold, where it reached that; empty otherwise."""
+    found = (_GUARD.fullmatch(one) for one in _behind_trust(candidate))
+    return next((f"{one[1]} of {one[2]}" for one in found if one is not None and float(one[1]) >= float(one[2])), "")
+
+
+def _is_marked(candidate: Candidate) -> bool:
+    """Whether a rule or the trained guard found that a candidate addresses the model."""
+    return bool(words_found(candidate) or guard_score(candidate))
+
+
+def _behind_trust(candidate: Candidate) -> list[str]:
+    """Return what the trust gate recorded behind the figure."""
+    detail = next((one.detail for one in candidate.gates if one.gate == "trust"), "")
+    return detail.split(", ")[1:]
+
+
+def in_words(reason: str | None) -> bool:
+    """Whether a reason says anything that a reader sees."""
+    return any(character.isalnum() for character in visible_text(reason or ""))
+
+
+def suspicions(proposal: Proposal, pack: Pack) -> list[Reason]:
+    """Return why a proposal may have been written to be approved: low trust, and what addresses the model."""
+    candidate, found = proposal.candidate, list[Reason]()
+    if words := words_found(candidate):
+        found.append(Reason(code="addresses_model", detail=words))
+    if score := guard_score(candidate):
+        found.append(Reason(code="guard", detail=score))
+    if candidate.trust < pack.memory_layer.trust.floor or "low_trust" in proposal.human_reasons:
+        found.append(Reason(code="low_trust", detail=f"{candidate.trust:g}"))
+    return found
+
+
 # ---- approval of many at once (REV-13) ----
 
 
 def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: bool = False) -> Decision:
     """Decide whether a proposal may be approved as one of many, with every reason against it.
 
-    Ordinary is what is not sensitive, not about a third party, not high risk, not low in trust, contradicts nothing and
-    is not assigned to somebody else. What was found when it entered the queue and what `pack` says now both count;
-    `contradicts` says that a contradiction was found since.
+    Ordinary is what is not sensitive, not about a third party, not high risk, not low in trust, does not address the
+    model, contradicts nothing, neither a memory nor what else is open, and is not assigned to somebody else. What was
+    found when it entered the queue and what `pack` says now both count; `contradicts` says that a contradiction was
+    found since.
     """
     candidate = proposal.candidate
-    floor = pack.memory_layer.trust.floor
     found: list[Reason] = []
     if proposal.sensitive or pack.is_sensitive(candidate.classification):
         found.append(Reason(code="sensitive", detail=candidate.classification))
@@ -119,11 +173,12 @@ def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: b
         found.append(Reason(code="third_party", detail=candidate.scope.user_id or ""))
     if proposal.risk == "high" or pack.policy_for(proposal.write_class).risk == "high":
         found.append(Reason(code="high_risk", detail=proposal.write_class))
-    if candidate.trust < floor or "low_trust" in proposal.human_reasons:
-        found.append(Reason(code="low_trust", detail=f"{candidate.trust:g}"))
+    found += suspicions(proposal, pack)
     against = proposal.contradiction_check.contradicted
     if contradicts or against or "contradiction" in proposal.human_reasons:
         found.append(Reason(code="contradiction", detail=", ".join(against)))
+    if proposal.opposites:
+        found.append(Reason(code="opposites", detail=", ".join(proposal.opposites)))
     if proposal.action != "promote":
         found.append(Reason(code="names_targets", detail=proposal.action))
     if proposal.assignee is not None and not same_person(proposal.assignee, approver):
@@ -131,15 +186,43 @@ def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: b
     return Decision(outcome="refuse", reasons=tuple(found)) if found else passing("ordinary")
 
 
-# Each reason of `is_ordinary` in words.
+def may_reject_together(proposal: Proposal, reviewer: str) -> Decision:
+    """Decide whether a proposal may be rejected as one of many.
+
+    Not what a person asked for, nor a sample, with which a memory would go, nor what is assigned to somebody else.
+    """
+    found: list[Reason] = []
+    if proposal.action != "promote":
+        found.append(Reason(code="names_targets", detail=proposal.action))
+    if proposal.audits is not None:
+        found.append(Reason(code="audit_sample", detail=proposal.audits))
+    if proposal.assignee is not None and not same_person(proposal.assignee, reviewer):
+        found.append(Reason(code="assigned", detail=proposal.assignee))
+    return Decision(outcome="refuse", reasons=tuple(found)) if found else passing("ordinary")
+
+
+def may_assign_together(proposal: Proposal, to: str) -> Decision:
+    """Decide whether a proposal may be assigned as one of many: not if somebody has it already."""
+    if proposal.assignee is None:
+        return passing("ordinary")
+    code = "assigned_already" if same_person(proposal.assignee, to) else "assigned"
+    return Decision(outcome="refuse", reasons=(Reason(code=code, detail=proposal.assignee),))
+
+
+# Each reason of the rules above in words.
 REASON_WORDS = {
     "sensitive": "sensitive",
     "third_party": "about a third party",
     "high_risk": "high risk",
+    "addresses_model": "addresses the model",
+    "guard": "may address the model",
     "low_trust": "low in trust",
     "contradiction": "contradicts a memory",
+    "opposites": "contradicts another open proposal",
     "names_targets": "asks to forget or correct one of several memories",
     "assigned": "assigned to somebody else",
+    "assigned_already": "assigned to this person already",
+    "audit_sample": "an audit sample: rejecting it would retract its memory",
 }
 
 

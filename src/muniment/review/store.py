@@ -1,8 +1,7 @@
-"""Stage 3, review: candidates wait in a queue of their own; every verdict is a new row."""
+"""The review queue in the database: proposals are locked, loaded, listed and counted; every verdict is a new row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import psycopg
@@ -10,11 +9,13 @@ from pydantic_core import to_json
 
 from muniment.contradictions import store as contradictions
 from muniment.database import locks
+from muniment.database.cluster.errors import violates
 from muniment.database.rows import candidate_of, proposal_of, verdict_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Row, Transaction
-from muniment.errors import AlreadyDecided, NotFound, SealBroken
+from muniment.errors import AlreadyDecided, InvalidInput, NotFound, SealBroken, VersionConflict
 from muniment.language.redaction import redactor_of
+from muniment.loops import give_way
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.context import Principal
@@ -22,18 +23,21 @@ from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
 from muniment.model.proposal import FINAL, Action, Proposal
-from muniment.model.review_views import Presence, QueueCounts
+from muniment.model.review_views import QueueCounts, QueueGroup
 from muniment.model.work import Breaker
 from muniment.pack import Pack
+from muniment.review.rules import REASON_WORDS, in_words, suspicions
 
 # Why policy holds or withdraws a proposal.
 Cause = Literal["contradiction", "budget", "pack"]
 
 # The filters of the queue that need the candidate or the verdicts of a proposal.
-_OF_OTHER_TABLES = ("tier", "reason", "entity", "assignee", "status", "author", "mentioned")
+_OF_OTHER_TABLES = ("tier", "reason", "entity", "assignee", "status", "author", "mentioned", "dangers")
 
 # Other proposals of its item that a proposal names.
 SHOWN = 20
+# Proposals that are opened without a break.
+_SLICE = 16
 
 # A proposal that will not become a memory contradicts nothing any more.
 _ENDS_CONTRADICTIONS: dict[Action, Outcome] = {
@@ -108,6 +112,22 @@ def check_undecided(loaded: Loaded) -> None:
         )
 
 
+def check_version(proposal: Proposal, read: int | None) -> None:
+    """Raise `VersionConflict` for a proposal that is not at the version that was read; None is any version."""
+    if read is not None and read != proposal.version:
+        raise VersionConflict(
+            f"it has changed since it was read: it is at version {proposal.version} now", field="version"
+        )
+
+
+def check_trusted(proposal: Proposal, pack: Pack, note: str | None) -> None:
+    """Raise `InvalidInput` for what may have been written to be approved, without words on why it may be trusted."""
+    found = suspicions(proposal, pack)
+    if found and not in_words(note):
+        words = ", ".join(REASON_WORDS[one.code] for one in found)
+        raise InvalidInput(f"say why it may be trusted nevertheless ({words})", field="note")
+
+
 async def load_many(
     tx: Transaction, vault: Vault, proposal_ids: Sequence[str], *, skip_broken: bool = False
 ) -> list[Loaded]:
@@ -125,7 +145,9 @@ async def load_many(
     holders = {row["holder"] for row in rows.values() if row["content"]}
     keys = await vault.keys(tx, holders, skip_broken=skip_broken)
     loaded: list[Loaded] = []
-    for row in (rows[proposal_id] for proposal_id in proposal_ids if proposal_id in rows):
+    for number, row in enumerate((rows[one] for one in proposal_ids if one in rows), 1):
+        if number % _SLICE == 0:
+            await give_way()
         try:
             if (key := keys.get(row["holder"])) is not None or not row["content"]:
                 name = row["proposal_id"]
@@ -164,17 +186,22 @@ def _beside(proposal_id: str, row: Row) -> dict[str, Any]:
     return {"count": row["count"] or 1, "same": tuple(same), "opposites": tuple(row["others"] or ())}
 
 
-async def page(tx: Transaction, filters: Mapping[str, Any], *, after: str | None, count: int) -> list[str]:
+async def page(
+    tx: Transaction, filters: Mapping[str, Any], *, after: str | None, count: int, group: QueueGroup | None = None
+) -> list[str]:
     """Return the ids of the proposals that match the filters of `queue.list`, by due time, after a proposal."""
     values = {**filters, "after": after or "", "count": count}
     # Whatever has a status here is open.
     closed = values.pop("closed") and values["status"] is None
+    if not closed and group is not None:
+        rows = await tx.rows("review.list_grouped", **values, group=group)
+        return [row["proposal_id"] for row in rows]
     if not closed and values["order"] not in (None, "due"):
         rows = await tx.rows("review.list_ordered", **values)
         return [row["proposal_id"] for row in rows]
     values.pop("order")
     if not closed and any(values[name] is not None for name in _OF_OTHER_TABLES):
-        rows = await tx.rows("review.list_narrowed", **values)
+        rows = await tx.rows("review.list_narrowed", **values, order=None)
     else:
         rows = await tx.rows("review.list", **values, closed=closed)
     return [row["proposal_id"] for row in rows]
@@ -189,7 +216,9 @@ async def counts(tx: Transaction, asker: str) -> QueueCounts:
         if row["kind"] != "open":
             parts.setdefault(row["kind"], {})[row["name"]] = row["count"]
     figures = {"overdue": whole["overdue"], "due_within_a_day": whole["soon"], "held": whole["held"]}
-    return QueueCounts.model_validate({"open": whole["count"], "mine": whole["mine"], **figures, **parts})
+    return QueueCounts.model_validate(
+        {"open": whole["count"], "mine": whole["mine"], "mentioned": whole["mentioned"], **figures, **parts}
+    )
 
 
 async def auto_promotable(tx: Transaction, count: int) -> tuple[list[str], tuple[int, str] | None]:
@@ -243,7 +272,7 @@ async def record_verdict(
     try:
         await _insert_verdicts(tx, action, by, pack, columns, locked=locked, mentions=mentions)
     except psycopg.errors.UniqueViolation as error:
-        if error.diag.constraint_name == "verdicts_one_final":
+        if violates(error, "verdicts_one_final"):
             raise AlreadyDecided("somebody else decided this proposal first", field="proposal_id") from error
         raise
     return verdict_id
@@ -412,23 +441,3 @@ async def resume_class(tx: Transaction, write_class: WriteClass, principal: Prin
     none = {"samples": 0, "correct": 0, "low": 0.0}
     tx.defer("jobs.switch", seq=tick.seq, at=tick.at, open=False, by=principal.id, write_class=write_class, **none)
     tx.emit("memory.note", principal.id, about="auto_promotion_resumed", write_class=write_class)
-
-
-# ---- presence: who has a proposal open; no verdict and no event, nothing rests on it ----
-
-# Somebody who did not report for so long is gone.
-PRESENT_FOR = timedelta(seconds=30)
-
-
-async def attend(tx: Transaction, proposal_id: str, principal: str) -> list[Presence]:
-    """Note that somebody has a proposal open; returns who else does, in the order they came. Raises `NotFound`."""
-    if await tx.row("review.is_there", proposal_id=proposal_id) is None:
-        raise NotFound("no such proposal", field="proposal_id")
-    values = {"proposal_id": proposal_id, "principal": principal, "gone": tx.now - PRESENT_FOR}
-    tx.defer("review.attend", **values)
-    return [Presence(**row) for row in await tx.rows("review.attending", **values)]
-
-
-async def sweep_presence(tx: Transaction) -> int:
-    """Delete the presence of those who are gone; returns how many."""
-    return await tx.do("review.left", gone=tx.now - PRESENT_FOR)

@@ -1,4 +1,4 @@
-"""What reviewers share: display names, saved views, the progress of a day, samples for a second look."""
+"""What reviewers share: display names, saved views, the progress of a day, second looks, who looks at what."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from muniment.database.sealing import Vault
 from muniment.database.storage import Transaction
 from muniment.errors import NotFound, SealBroken
 from muniment.model.proposal import Proposal
-from muniment.model.review_views import GroupOfProposals, QueueGroup
+from muniment.model.review_views import GroupOfProposals, Presence, QueueGroup
 from muniment.model.teamwork import DayProgress, PersonsDay, SavedView, ViewFilters
 
 # Groups of the queue that are shown.
@@ -93,7 +93,7 @@ async def progress(tx: Transaction, principal: str, since: datetime) -> DayProgr
 
 
 async def to_look_at(tx: Transaction, principal: str, since: datetime, share: float) -> str | None:
-    """Return a proposal that somebody else decided and nobody looked at again, of a share drawn by its id."""
+    """Return a proposal that somebody else decided and nobody looked at again, of a share drawn by chance."""
     row = await tx.row("review.to_look_at", principal=principal, since=since, share=int(share * 1000))
     return row["proposal_id"] if row is not None else None
 
@@ -104,12 +104,32 @@ async def to_look_at(tx: Transaction, principal: str, since: datetime, share: fl
 async def matching(tx: Transaction, filters: Mapping[str, Any]) -> int:
     """Return how many open proposals match the filters of `queue.list`."""
     values = {name: value for name, value in filters.items() if name not in ("closed", "order")}
-    row = await tx.row("review.matching", **values)
+    row = await tx.row("review.matching", **values, order=None)
     return row["count"] if row is not None else 0
 
 
 async def groups(tx: Transaction, by: QueueGroup, filters: Mapping[str, Any]) -> list[GroupOfProposals]:
     """Return the largest groups of the open proposals that match the filters."""
     values = {name: value for name, value in filters.items() if name not in ("closed", "order")}
-    rows = await tx.rows("review.groups", **values, by=by, count=GROUPS_SHOWN)
+    rows = await tx.rows("review.groups", **values, group=by, count=GROUPS_SHOWN)
     return [GroupOfProposals.model_validate(dict(row)) for row in rows]
+
+
+# ---- presence: who has a proposal open; no verdict and no event, nothing rests on it ----
+
+# Somebody who did not report for so long is gone.
+PRESENT_FOR = timedelta(seconds=30)
+
+
+async def attend(tx: Transaction, proposal_id: str, principal: str) -> list[Presence]:
+    """Note that somebody has a proposal open; returns who else does, in the order they came. Raises `NotFound`."""
+    if await tx.row("review.is_there", proposal_id=proposal_id) is None:
+        raise NotFound("no such proposal", field="proposal_id")
+    values = {"proposal_id": proposal_id, "principal": principal, "gone": tx.now - PRESENT_FOR}
+    tx.defer("review.attend", **values)
+    return [Presence(**row) for row in await tx.rows("review.attending", **values)]
+
+
+async def sweep_presence(tx: Transaction) -> int:
+    """Delete the presence of those who are gone; returns how many."""
+    return await tx.do("review.left", gone=tx.now - PRESENT_FOR)

@@ -1,32 +1,31 @@
 """The verbs of the review queue."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from muniment.candidates.intake import enqueue_drafts
-from muniment.candidates.store import remember_rejection
 from muniment.context import FabricContext
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Name, Note, Probability, Query, Tier
-from muniment.model.inputs import Listing, OtherRun, PageSize, VerbInput, Whole
+from muniment.model.inputs import Listing, OtherRun, VerbInput, Whole
 from muniment.model.proposal import APPROVED_AT_ONCE, Outcome, Proposal, ProposalDocument, document_of
 from muniment.model.review_views import (
     ApprovalPlan,
     EditCheck,
     GroupOfProposals,
+    ManyAction,
     Presence,
     Preview,
     QueueCounts,
     QueueGroup,
+    QueueSearch,
 )
 from muniment.model.trail import Evidence
 from muniment.promotion.promote import approve_item, regate
-from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
 from muniment.review import acting, team_store
 from muniment.review import edit as editing
@@ -37,6 +36,7 @@ from muniment.review.acting import ProposalAction, ProposalId
 from muniment.review.approve_many import Wanted
 from muniment.review.approve_many import approve_many as approving_many
 from muniment.review.dangers import with_dangers
+from muniment.review.decide_many import reject_one
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
 from muniment.review.filters import QueueFilters, filters_of
@@ -46,6 +46,10 @@ from muniment.verbs.declaration import verb
 
 class ListProposals(Listing, QueueFilters):
     """Which proposals to list."""
+
+    group: QueueGroup | None = Field(
+        None, description="list open ones group by group: by whom they are about, by source or by class"
+    )
 
 
 @verb(
@@ -58,7 +62,8 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
     `count` of all; with `closed` each is listed.
     They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look, an
     `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
-    `overdue` or are not. `after` is the id of the last proposal of the previous page.
+    `overdue` or are not. With `group` they come group by group, by the names of the groups. `after` is the id of the
+    last proposal of the previous page.
     """
     pack = await context.pack_for(reader)
     filters = await filters_of(context, reader, request)
@@ -66,7 +71,7 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
         last = request.after
         if last is not None and not await review.load_many(tx, context.vault, [last]):
             raise NotFound("no such proposal", field="after")
-        ids = await review.page(tx, filters, after=last, count=request.limit)
+        ids = await review.page(tx, filters, after=last, count=request.limit, group=request.group)
         found = await review.load_many(tx, context.vault, ids, skip_broken=True)
         named = await team_store.with_names(tx, context.vault, [loaded.proposal for loaded in found])
         return await with_dangers(tx, named, pack)
@@ -86,25 +91,38 @@ async def groups(context: FabricContext, reader: Principal, request: GroupPropos
         return await team_store.groups(tx, request.by, filters)
 
 
-class SearchQueue(VerbInput):
-    """What to look for in the queue."""
+class SearchQueue(ListProposals):
+    """What to look for in the queue, and among which proposals."""
 
     words: Query
-    limit: PageSize = 50
 
 
-@verb("queue.search", right="read_queue", effect="read", http="POST /queue/search", positional=("words",))
-async def search_queue(context: FabricContext, reader: Principal, request: SearchQueue) -> Sequence[Proposal]:
-    """Find open proposals with all these words in their text, or in whom and what they are about; soonest due first.
+@verb(
+    "queue.search",
+    right="read_queue",
+    effect="read",
+    http="POST /queue/search",
+    positional=("words",),
+    keywords=QueueFilters,
+)
+async def search_queue(context: FabricContext, reader: Principal, request: SearchQueue) -> QueueSearch:
+    """Find open proposals with all these words in their text, or in whom and what they are about.
 
-    What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+    The filters, `group`, `order` and `after` are those of `queue.list`. What proposals say is sealed: the first 3,000
+    that match the filters are opened and compared with at most 20 words, and nothing is stored. If more match the
+    filters, `complete` is false: narrow them.
     """
     pack = await context.pack_for(reader)
+    filters = await filters_of(context, reader, request)
     async with context.transaction(reader.tenant_id, "auditor") as tx:
-        ids = await searching.search(tx, context.vault, request.words, request.limit)
-        found = await review.load_many(tx, context.vault, ids, skip_broken=True)
-        named = await team_store.with_names(tx, context.vault, [loaded.proposal for loaded in found])
-        return await with_dangers(tx, named, pack)
+        found = await searching.search(
+            tx, context.vault, request.words, filters, after=request.after, group=request.group
+        )
+        some = found.proposal_ids[: request.limit]
+        loaded = await review.load_many(tx, context.vault, some, skip_broken=True)
+        named = await team_store.with_names(tx, context.vault, [one.proposal for one in loaded])
+        shown = tuple(await with_dangers(tx, named, pack))
+    return QueueSearch(proposals=shown, matching=found.matching, complete=found.complete)
 
 
 @verb("queue.counts", right="read_queue", http="GET /queue/counts")
@@ -142,7 +160,8 @@ async def document(context: FabricContext, reader: Principal, request: ProposalI
 async def evidence(context: FabricContext, reader: Principal, request: ProposalId) -> Evidence:
     """Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
 
-    It also says whether the caller could approve it. Raises `NotFound`.
+    It also says whether the caller could approve it. The reading of the capture and of the conversation around it is
+    recorded. Raises `NotFound`.
     """
     return await evidence_of(context, reader, request.proposal_id)
 
@@ -163,17 +182,19 @@ class Approve(NotedAction):
 async def approve(context: FabricContext, reviewer: Principal, request: Approve) -> Proposal:
     """Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
 
-    Open proposals that say the same in the same scope are approved as one item (REV-11): the first of them that the
-    caller neither said, wrote nor edited is promoted, the others, this one perhaps among them, become its duplicates.
+    Open proposals that say the same in the same scope are approved as one item (REV-11): of those that have the text of
+    this one, the first that the caller neither said, wrote nor edited is promoted; the others become its duplicates.
     The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or `blocked`
     if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was promoted
-    without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
-    `NotPromotable`.
+    without a person (`audits`) is confirmed, as its duplicate. What is low in trust or addresses the model takes a
+    `note` that says why it may be trusted. Raises `SelfApproval`, `AlreadyDecided`, `NotPromotable`.
     """
     async with acting.locked(context, reviewer, request, regated=False) as locked:
         tx, item, pack = locked.tx, locked.item, locked.pack
         if (instead := await regate(context, tx, item.to_promote(reviewer)[0], pack)) is not None:
             return await acting.read_proposal(context, tx, instead)
+        for one in item.to_promote(reviewer):
+            review.check_trusted(one.proposal, pack, request.note)
         await approve_item(context, tx, item, pack, reviewer, note=request.note, supersedes=request.supersedes)
         return await acting.read_proposal(context, tx, request.proposal_id)
 
@@ -196,9 +217,9 @@ class ApproveMany(VerbInput):
 async def approve_many(context: FabricContext, reviewer: Principal, request: ApproveMany) -> Sequence[Outcome]:
     """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
 
-    A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust, contradicts
-    nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out`
-    has every reason.
+    A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust, does not
+    address the model, contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out:
+    `error` is `left_out`, and `left_out` has every reason.
     `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded with the verdict. One that
     cannot be approved (`error`: what `approve` would raise), or that is at another version than the one named in
     `versions`, stops no other.
@@ -207,33 +228,43 @@ async def approve_many(context: FabricContext, reviewer: Principal, request: App
     for proposal_id in acknowledged:
         if proposal_id not in request.proposal_ids:
             raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
-        if not any(character.isalnum() for character in acknowledged[proposal_id]):
-            raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
     wanted = Wanted(request.proposal_ids, request.note, acknowledged, request.versions or {})
     return await approving_many(context, reviewer, wanted, APPROVED_AT_ONCE)
 
 
 class PlanMany(QueueFilters):
-    """Which approvals to plan: the proposals that are named, or all that the filters match."""
+    """What to plan: deciding the proposals that are named, or all that the filters match."""
 
+    action: ManyAction = Field("approve", description="what would be done to them: approve, reject or assign")
+    to: Name | None = Field(None, description="to assign: the reviewer; by default the caller")
     proposal_ids: Annotated[tuple[Name, ...], Field(max_length=MOST_PLANNED, fail_fast=True)] | None = Field(
         None, description="the proposals; by default all that match the filters, by due time"
     )
+    versions: Annotated[dict[Name, Annotated[int, Whole(0, 2**31)]], Field(max_length=MOST_PLANNED)] | None = Field(
+        None, description="by proposal, the version that was read; one that has changed since is left out"
+    )
+    words: Query | None = Field(None, description="of all that match, only those that `queue.search` finds")
 
 
 @verb("queue.plan_many", right="review", effect="read", http="POST /queue/plan", slow=True)
 async def plan_many(context: FabricContext, reviewer: Principal, request: PlanMany) -> ApprovalPlan:
-    """Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+    """Show what deciding many proposals at once would do: which are taken, which are left out and why, and the mix.
 
+    By default what `queue.approve_many` would do; with `action`, what `queue.reject_many` or `queue.assign_many` would.
     Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is stored.
     """
     pack = await context.pack_for(reviewer)
     filters = await filters_of(context, reviewer, request)
     async with context.transaction(reviewer.tenant_id, "auditor", under=pack) as tx:
-        ids = request.proposal_ids
-        if ids is None:
+        ids, complete = request.proposal_ids, True
+        if ids is None and request.words is not None:
+            found = await searching.search(tx, context.vault, request.words, filters)
+            ids, complete = found.proposal_ids, found.complete
+        elif ids is None:
             ids = await review.page(tx, filters, after=None, count=MOST_PLANNED + 1)
-        return await planning.plan(context, tx, reviewer, pack, ids[:MOST_PLANNED], more=len(ids) > MOST_PLANNED)
+        decide = planning.check_of(request.action, reviewer, pack, request.to)
+        more = len(ids) > MOST_PLANNED or not complete
+        return await planning.plan(context, tx, decide, ids[:MOST_PLANNED], request.versions or {}, more=more)
 
 
 class EditProposal(NotedAction, EditFields):
@@ -305,13 +336,13 @@ async def preview(context: FabricContext, reviewer: Principal, request: PreviewA
 async def attend(context: FabricContext, reviewer: Principal, request: ProposalId) -> Sequence[Presence]:
     """Record that the caller looks at a proposal; returns who else did in the last 30 seconds."""
     async with context.transaction(reviewer.tenant_id, "writer") as tx:
-        return await review.attend(tx, request.proposal_id, reviewer.id)
+        return await team_store.attend(tx, request.proposal_id, reviewer.id)
 
 
 class Reject(NotedAction):
     """A rejection."""
 
-    reason: Name
+    reason: Name = Field(description="why, in a few words; who stated the fact is told")
 
 
 @verb("queue.reject", right="review", http="POST /queue/{proposal_id}/reject", retry=True)
@@ -321,22 +352,8 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
     Open proposals that say the same in the same scope are rejected with it (REV-11); a sample that is rejected
     (`audits`) takes the memory it was drawn from with it, as `wrong`.
     """
-    async with acting.locked(context, reviewer, request) as locked:
-        if locked.withdrawn is not None:
-            return locked.withdrawn
-        candidate, audits = locked.loaded.proposal.candidate, locked.loaded.proposal.audits
-        if audits is not None:
-            with suppress(Conflict):  # It was already retracted.
-                await retract_memory(context, locked.tx, audits, by=reviewer.id, reason="wrong", pack=locked.pack)
-        for one in (locked.loaded, *locked.item.others):
-            await review.decide(
-                locked.tx, one, "reject", reviewer, locked.pack, reason=request.reason, note=request.note
-            )
-        # To refuse a request to forget something says nothing against what it is about.
-        if locked.loaded.proposal.action != "retract":
-            comparer = await context.comparer(locked.tx, locked.pack)
-            await remember_rejection(locked.tx, context.vault, request.proposal_id, candidate, comparer)
-        return await acting.read_proposal(context, locked.tx, request.proposal_id)
+    done, _ = await reject_one(context, reviewer, request, reason=request.reason, note=request.note)
+    return done
 
 
 @verb("queue.lift", right="review", http="POST /queue/{proposal_id}/lift", retry=True, cli="lift")

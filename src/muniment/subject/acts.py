@@ -88,12 +88,12 @@ async def forget(context: FabricContext, person: Person, memory_id: str) -> Retr
     ):
         code_id = await person.hold_code(context, tx, "forget", memory_id)
         found = await review.load_many(tx, context.vault, [memory.proposal_id], skip_broken=True)
-        asked = await review.lock_requests_to_forget(tx, context.vault, memory_id)
+        to_forget = await review.lock_requests_to_forget(tx, context.vault, memory_id)
         comparer = await context.comparer(tx, pack)
         gone = await retract_memory(context, tx, memory_id, by=person.user_id, reason="forgotten", pack=pack)
         for loaded in found:
             await remember_rejection(tx, context.vault, memory.proposal_id, loaded.proposal.candidate, comparer)
-        for request in asked:
+        for request in to_forget:
             await review.decide(tx, request, "withdraw", person.principal, pack, reason="forgotten")
         if code_id is not None:
             await codes.use(tx, code_id)

@@ -4,16 +4,19 @@ from typing import Any
 
 from muniment.context import FabricContext
 from muniment.model.subject import MyExport
+from muniment.review.team_store import names_of
 from muniment.subject.store import MOST, PersonReader
 
 
 async def everything(own: PersonReader, tenant_id: str, subject: str | None = None) -> MyExport:
     """Read all that SUB-1 names; what is sealed under the key of anybody else comes without its text."""
+    called = await names_of(own.tx, own.vault, own.names)
     return MyExport(
         tenant_id=tenant_id,
         user_id=own.user_id or None,
         subject=subject,
         exported_at=own.tx.now,
+        display_name=next(iter(called.values()), None),
         memories=tuple(await _all(own.memories, "memory_id")),
         proposals=tuple(await own.proposals()),
         captures=tuple(await _all(own.captures, "capture_id")),

@@ -63,13 +63,13 @@ async def revoke(context: FabricContext, person: Person, consent_id: str, eviden
     """Revoke a consent of the person's own; raises `NotFound` for another's."""
     async with reading(context, person) as own:
         await consents.one(own.tx, context.vault, consent_id)
-    told = tuple(dict.fromkeys((*evidence, person.how)))
+    references = tuple(dict.fromkeys((*evidence, person.how)))
     async with context.write_once(person.principal.tenant_id, "privacy") as tx:
-        return await consents.revoke(tx, context.vault, person.principal, consent_id, told)
+        return await consents.revoke(tx, context.vault, person.principal, consent_id, references)
 
 
 async def answer(
-    context: FabricContext, person: Person, request_id: str, given: Literal["grant", "refuse"]
+    context: FabricContext, person: Person, request_id: str, decision: Literal["grant", "refuse"]
 ) -> MyConsentRequest:
     """Answer a consent request, once; raises `NotFound`, `Conflict`."""
     async with reading(context, person) as own:
@@ -78,16 +78,16 @@ async def answer(
         context.reported(person.principal, "me", request_id),
         context.write_once(person.principal.tenant_id, "privacy", under=person.pack) as tx,
     ):
-        code_id = await person.hold_code(context, tx, given, request_id)
-        asked = await consent_requests.open_request(tx, request_id)
-        if given == "grant":
-            evidence = (f"consent_request:{asked.request_id}", f"capture:{asked.capture_id}")
-            terms = terms_of(person, (asked.label,), evidence=evidence)
-            granted = terms.model_copy(update={"subject": asked.subject})
+        code_id = await person.hold_code(context, tx, decision, request_id)
+        request = await consent_requests.open_request(tx, request_id)
+        if decision == "grant":
+            evidence = (f"consent_request:{request.request_id}", f"capture:{request.capture_id}")
+            terms = terms_of(person, (request.label,), evidence=evidence)
+            granted = terms.model_copy(update={"subject": request.subject})
             await consents.grant(tx, context.vault, person.principal, granted, person.pack)
-            await consent_requests.run_again(tx, asked.capture_id, person.user_id)
-        recorded = "granted" if given == "grant" else "refused"
-        await consent_requests.record_answer(tx, asked.request_id, recorded, person.user_id)
+            await consent_requests.run_again(tx, request.capture_id, person.user_id)
+        recorded = "granted" if decision == "grant" else "refused"
+        await consent_requests.record_answer(tx, request.request_id, recorded, person.user_id)
         if code_id is not None:
             await codes.use(tx, code_id)
     async with reading(context, person) as own:

@@ -7,6 +7,7 @@ from muniment.model.decision import Decision, Reason, passing
 from muniment.model.erasure import ErasureInput
 from muniment.model.proposal import Proposal
 from muniment.pack import Pack
+from muniment.review.rules import guard_score, words_found
 
 # What a person may confirm, and what they may decline: plain facts, not decisions, corrections or evidence.
 OWN_CLASSES = ("preference", "statement")
@@ -17,6 +18,7 @@ WHY_NOT = {
     "write_class": "only preferences and statements can be confirmed by whom they are about",
     "durable": "it would be kept for good, which takes a reviewer",
     "low_trust": "it comes from a source that is trusted too little",
+    "addresses_model": "it addresses the model, which takes a reviewer",
     "scope": "it is not for your own runs alone",
     "another_person": "it is about somebody else",
     "third_party": "it says something protected about somebody else",
@@ -42,6 +44,7 @@ def may_confirm(user_id: str, proposal: Proposal, pack: Pack) -> Decision:
     against = {
         "pack": not layer.subject.confirms,
         "low_trust": candidate.trust < layer.trust.floor,
+        "addresses_model": bool(words_found(candidate) or guard_score(candidate)),
         "asks_to_forget": proposal.action == "retract",
         **_not_their_own(user_id, proposal, pack),
     }

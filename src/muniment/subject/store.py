@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from muniment.candidates.rules import fact_text
 from muniment.consent import store as consents
 from muniment.database import cursors
 from muniment.database.rows import candidate_of, proposal_of
@@ -37,6 +38,8 @@ from muniment.subject.rules import may_confirm
 
 # Of what is listed without pages.
 MOST = 1000
+# Up to so many rows of a person are found by their ids.
+FEW = 2000
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class PersonReader:
         return found[0]
 
     async def _memories(self, **where: Any) -> list[MyMemory]:
-        rows = await self.tx.rows("subject.memories", **where, sensitive=self.pack.sensitive_labels)
+        rows = await self.tx.rows("subject.memories", **where, **self._found_by(), sensitive=self.pack.sensitive_labels)
         keys = await self._keys(rows)
         return [self._memory(row, self._opened(keys, "memory_bodies", "memory_id", row)) for row in rows]
 
@@ -106,14 +109,16 @@ class PersonReader:
         return {one.capture_id: one for one in found}
 
     async def _captures(self, **where: Any) -> list[MyCapture]:
-        rows = await self.tx.rows("subject.captures", **where)
+        rows = await self.tx.rows("subject.captures", **where, **self._found_by())
         keys = await self._keys(rows)
         return [self._capture(row, self._opened(keys, "captures", "capture_id", row)) for row in rows]
 
     def _capture(self, row: Row, content: bytes | None) -> MyCapture:
         said = Content.model_validate(from_json(content)) if content is not None else Content()
         fact = said.fact
-        text = said.text if said.text is not None else fact.text if fact is not None else None
+        text = said.text
+        if text is None and fact is not None:
+            text = fact.text if fact.text is not None else fact_text(fact)
         value = said.payload if fact is None else fact.value
         names = ("capture_id", "seq", "author", "source", "kind", "classification", "origin", "captured_at")
         return MyCapture(
@@ -156,7 +161,7 @@ class PersonReader:
             raise NotFound("no such proposal", field="proposal_id")
 
     async def _loaded(self, **where: Any) -> list[tuple[Row, Proposal, bool]]:
-        rows = await self.tx.rows("subject.proposals", **where)
+        rows = await self.tx.rows("subject.proposals", **where, **self._found_by())
         keys = await self._keys(rows)
         opened = [self._opened(keys, "candidates", "candidate_id", row) for row in rows]
         return [(row, _proposal_of(row, content), content is None) for row, content in zip(rows, opened, strict=True)]
@@ -211,6 +216,9 @@ class PersonReader:
         """Return their requests to be erased."""
         rows = await self.tx.rows("subject.erasure_requests", open=False, seq=LATEST, after="", count=MOST)
         return [ErasureRequest(**row) for row in rows]
+
+    def _found_by(self) -> dict[str, Any]:
+        return {"names": list(self.names), "few": FEW}
 
     # ---- keys ----
 

@@ -2,44 +2,70 @@
 
 -- name: memories
 -- plan: each time
--- The latest first, after a memory: of their own runs, and about them in others.
+-- The latest first, after a memory: of their own runs, and about them in others. Few are found by their ids; of many the latest are
+-- not far from the end.
+WITH few AS MATERIALIZED (SELECT f.memory_id FROM ({memories_of_person o}) f WHERE :memory_id::text IS NULL LIMIT :few),
+latest AS MATERIALIZED (
+  (SELECT m.* FROM memories m
+   WHERE (SELECT count(*) FROM few) < :few AND m.tenant_id = :tenant_id
+     AND m.memory_id = ANY (CASE WHEN :memory_id::text IS NULL THEN ARRAY(SELECT memory_id FROM few) ELSE ARRAY[:memory_id] END)
+     AND (NOT :live OR {lives m}) AND (m.born_seq, m.memory_id) < (:seq::bigint, :after)
+   ORDER BY m.born_seq DESC, m.memory_id DESC LIMIT :count)
+  UNION ALL
+  (SELECT m.* FROM memories m
+   WHERE (SELECT count(*) FROM few) = :few AND m.tenant_id = :tenant_id
+     AND (NOT :live OR {lives m}) AND (m.born_seq, m.memory_id) < (:seq::bigint, :after)
+   ORDER BY m.born_seq DESC, m.memory_id DESC LIMIT :count))
 SELECT m.memory_id, m.proposal_id, m.capture_id, m.born_seq, m.promoted_at, nullif(m.expires_at, 'infinity') AS expires_at, m.class AS write_class,
   m.entity, m.predicate, m.classification, m.tier, m.confidence, m.holder, m.user_id, m.consent_id, m.source, m.author, m.approver, m.vouched,
-  m.valid_from, m.valid_until, b.content, r.retracted_at, r.reason, t.tombstoned_at, {consent_allows f} AS allowed
-FROM memories m
-JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id
+  m.valid_from, m.valid_until, b.content, r.retracted_at, r.reason, t.tombstoned_at, {consent_allows m} AS allowed
+FROM latest m
 LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
 LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = m.memory_id
 LEFT JOIN tombstones t ON t.tenant_id = :tenant_id AND t.memory_id = m.memory_id
-WHERE m.tenant_id = :tenant_id AND (:memory_id::text IS NULL OR m.memory_id = :memory_id)
-  AND (NOT :live OR (r.memory_id IS NULL AND m.expires_at > :now))
-  AND (m.born_seq, m.memory_id) < (:seq::bigint, :after)
 ORDER BY m.born_seq DESC, m.memory_id DESC
-LIMIT :count
 
 -- name: memory_place
 SELECT born_seq AS seq FROM memories WHERE tenant_id = :tenant_id AND memory_id = :after
 
 -- name: captures
 -- plan: each time
--- The latest first, after a capture.
-SELECT c.capture_id, c.seq, c.author, c.source, c.kind, c.classification, c.origin, c.vouched, c.user_id, c.holder, c.captured_at, c.observed_at, c.content
-FROM captures c
-WHERE c.tenant_id = :tenant_id AND (:capture_ids::text[] IS NULL OR c.capture_id = ANY (:capture_ids)) AND (c.seq, c.capture_id) < (:seq::bigint, :after)
-ORDER BY c.seq DESC, c.capture_id DESC
-LIMIT :count
+-- The latest first, after a capture; found like memories.
+WITH few AS MATERIALIZED (SELECT f.capture_id FROM ({captures_of_person o}) f WHERE :capture_ids::text[] IS NULL LIMIT :few)
+(SELECT {my_capture c} FROM captures c
+ WHERE (SELECT count(*) FROM few) < :few AND c.tenant_id = :tenant_id
+   AND c.capture_id = ANY (coalesce(:capture_ids::text[], ARRAY(SELECT capture_id FROM few))) AND (c.seq, c.capture_id) < (:seq::bigint, :after)
+ ORDER BY c.seq DESC, c.capture_id DESC LIMIT :count)
+UNION ALL
+(SELECT {my_capture c} FROM captures c
+ WHERE (SELECT count(*) FROM few) = :few AND c.tenant_id = :tenant_id AND (c.seq, c.capture_id) < (:seq::bigint, :after)
+ ORDER BY c.seq DESC, c.capture_id DESC LIMIT :count)
+ORDER BY seq DESC, capture_id DESC
 
 -- name: capture_place
 SELECT seq FROM captures WHERE tenant_id = :tenant_id AND capture_id = :after
 
 -- name: proposals
 -- plan: each time
--- Their proposals that wait, by due time; or one of them, decided or not.
+-- Their proposals that wait, by due time; or one of them, decided or not. Found like memories; OFFSET 0 keeps the order of the joins.
+WITH few AS MATERIALIZED (SELECT f.candidate_id FROM ({candidates_of_person o}) f WHERE :proposal_id::text IS NULL LIMIT :few),
+theirs AS MATERIALIZED (
+  SELECT p.proposal_id FROM proposals p
+  WHERE :proposal_id::text IS NOT NULL AND p.tenant_id = :tenant_id AND p.proposal_id = :proposal_id
+  UNION ALL
+  SELECT p.proposal_id FROM proposals p
+  WHERE :proposal_id::text IS NULL AND (SELECT count(*) FROM few) < :few AND p.tenant_id = :tenant_id
+    AND p.candidate_id = ANY (ARRAY(SELECT candidate_id FROM few))
+  UNION ALL
+  (SELECT p.proposal_id FROM proposals p
+   JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+   WHERE :proposal_id::text IS NULL AND (SELECT count(*) FROM few) = :few AND p.tenant_id = :tenant_id AND (:closed OR {undecided p})
+   ORDER BY p.due_at, p.proposal_id LIMIT :count))
 SELECT p.proposal_id, p.seq AS proposal_seq, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check, p.contradicts, p.auto_eligible,
   p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens, p.audits, p.action, p.targets, {tier_of p} AS tier, {candidate c}
 FROM proposals p
-JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
-WHERE p.tenant_id = :tenant_id AND (:proposal_id::text IS NULL OR p.proposal_id = :proposal_id) AND (:closed OR {undecided p})
+CROSS JOIN LATERAL (SELECT * FROM candidates o WHERE o.tenant_id = :tenant_id AND o.candidate_id = p.candidate_id OFFSET 0) c
+WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (ARRAY(SELECT proposal_id FROM theirs)) AND (:closed OR {undecided p})
 ORDER BY p.due_at, p.proposal_id
 LIMIT :count
 
@@ -71,7 +97,14 @@ WHERE f.tenant_id = :tenant_id AND f.capture_id = ANY (:capture_ids)
 ORDER BY f.capture_id, f.ordinal, f.extractor
 
 -- name: decisions
-SELECT proposal_id, action, by, by_kind, at FROM verdicts WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY seq, verdict_id
+-- The verdicts on proposals of the person. The login reads verdicts of the whole tenant; the join with candidates, of which it reads
+-- only the person's, leaves out all others.
+SELECT v.proposal_id, v.action, v.by, v.by_kind, v.at
+FROM candidates c
+JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
+JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
+WHERE c.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
+ORDER BY v.seq, v.verdict_id
 
 -- name: recalls
 -- plan: each time
@@ -96,6 +129,13 @@ FROM erasure_requests q
 WHERE q.tenant_id = :tenant_id AND (NOT :open OR q.answer IS NULL) AND (q.seq, q.request_id) < (:seq::bigint, :after)
 ORDER BY q.seq DESC, q.request_id DESC
 LIMIT :count
+
+-- name: erasure_requests_of
+-- Those of a user that wait, the latest first.
+SELECT q.request_id, q.user_id, q.asked_at, q.answer, q.answered_by, q.answered_at, q.erasure_id
+FROM erasure_requests q
+WHERE q.tenant_id = :tenant_id AND q.user_id = :user_id AND q.answer IS NULL
+ORDER BY q.seq DESC, q.request_id DESC
 
 -- name: erasure_request_place
 SELECT seq FROM erasure_requests WHERE tenant_id = :tenant_id AND request_id = :after

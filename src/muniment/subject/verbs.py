@@ -1,5 +1,6 @@
 """The verbs of end users about themselves: what is held, what waits, consents, recalls, and taking it all along."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
@@ -15,7 +16,7 @@ from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent, Predicates
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import EvidenceRefs, Instant, Json, Label, Name, OpenName, Text
-from muniment.model.inputs import Listing, VerbInput
+from muniment.model.inputs import Listing, PageSize, VerbInput
 from muniment.model.promoted import Retraction, Undone
 from muniment.model.proposal import Submission
 from muniment.model.subject import (
@@ -29,7 +30,10 @@ from muniment.model.subject import (
     MyProposal,
     MyRecall,
     MyRefusal,
+    MyView,
 )
+from muniment.pack import Pack
+from muniment.promotion.rules import undo_until
 from muniment.subject import acts, own_consents
 from muniment.subject import export as exporting
 from muniment.subject.person import person_of, reading
@@ -37,7 +41,7 @@ from muniment.subject.rules import OWN_CLASSES
 from muniment.subject.store import MOST
 from muniment.verbs.declaration import verb
 
-Code = Annotated[str, Field(min_length=8, max_length=64)]
+Code = Annotated[Name, Field(min_length=8, max_length=64)]
 
 
 class WithCode(VerbInput):
@@ -76,7 +80,8 @@ async def get_memory(context: FabricContext, me: Principal, request: OwnMemory) 
 
     Raises `NotFound` for one that is not about the caller.
     """
-    async with reading(context, await person_of(context, me, None)) as own:
+    person = await person_of(context, me, None)
+    async with reading(context, person) as own:
         memory = await own.memory(request.memory_id)
         capture = (await own.some_captures([memory.capture_id])).get(memory.capture_id)
         decisions = await own.decisions(memory.proposal_id)
@@ -85,7 +90,15 @@ async def get_memory(context: FabricContext, me: Principal, request: OwnMemory) 
         recalled = await trail.recalled(tx, request.memory_id)
     consent = next((one for one in mine if one.consent_id == memory.consent_id), None)
     more: dict[str, Any] = {"capture": capture, "decisions": decisions, "consent": consent, "recalled": recalled}
+    more["undo_until"] = _undo_until(memory, person.pack, tx.now)
     return MyMemoryDetails(**{name: getattr(memory, name) for name in MyMemory.model_fields}, **more)
+
+
+def _undo_until(memory: MyMemory, pack: Pack, now: datetime) -> datetime | None:
+    """Return until when the person can undo what policy promoted; None where they cannot, or no longer (PRO-8)."""
+    until = undo_until(memory.approver, memory.promoted_at, pack)
+    live = memory.state in ("live", "hidden") and memory.reach == "yours"
+    return until if until is not None and live and now <= until else None
 
 
 @verb("me.pending", right="me", http="GET /me/proposals", cli="me pending")
@@ -170,6 +183,29 @@ async def requests(context: FabricContext, me: Principal, request: ListRequests)
     """List the questions whether something may be kept that was refused only because the caller had not consented."""
     async with reading(context, await person_of(context, me, None)) as own:
         return await own.consent_requests(closed=request.closed)
+
+
+class ViewMine(Listing):
+    """Which page of memories, and how many of the last recalls."""
+
+    recalls: PageSize = Field(20, description="so many of the last recalls")
+
+
+@verb("me.view", right="me", http="GET /me/view")
+async def view(context: FabricContext, me: Principal, request: ViewMine) -> MyView:
+    """Show a page of `me.list`, `me.pending`, `me.requests`, `me.consents` and the last recalls, as of one moment.
+
+    Raises `NotFound` for an `after` that is not the caller's.
+    """
+    async with reading(context, await person_of(context, me, None)) as own:
+        return MyView(
+            memories=tuple(await own.memories(request.limit, request.after)),
+            pending=tuple(await own.proposals()),
+            consent_requests=tuple(await own.consent_requests()),
+            consents=tuple(await own.consents()),
+            recalls=tuple(await own.recalls(request.recalls, None)),
+            consent_labels=tuple(own.pack.sensitive_labels),
+        )
 
 
 # ---- acts ----

@@ -56,6 +56,11 @@ class TestServer:
         assert self._lease is not None
         return self._lease.conninfo
 
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The superuser's address of each server; one, unless it is a cluster."""
+        return (self.conninfo,)
+
     def connect(self, database: str, user: str = "postgres") -> "psycopg.Connection[tuple[object, ...]]":
         """Connect to a database as any role."""
         place = make_conninfo(self.conninfo, dbname=database, user=user, options="-c search_path=muniment,public")

@@ -137,7 +137,7 @@ def _schema() -> int:
 async def _write_rows(tx: Transaction, table: Table, writer: BackupWriter) -> int:
     """Write the rows of a table in frames; returns how many."""
     count = 0
-    async for block in _blocks(tenant_copy.copy_out(tx.connection, table)):
+    async for block in _blocks(tenant_copy.copy_out(tx, table)):
         writer.frame("rows", block.content)
         count += block.pieces
         await give_way()
@@ -194,6 +194,8 @@ async def restore(
 ) -> TenantBackup:
     """Bring in a tenant from a backup whose signature was checked, in one transaction, by the owner of the tables.
 
+    On a cluster it is a transaction of the node that will hold the tenant, which has to be reached from here.
+
     Before the commit every key is opened, the chain and the digests of all rows are verified, and an event tells of the
     restore. Raises `Conflict` where there is such a tenant, and `BackupBroken`; nothing is kept then.
     """
@@ -205,7 +207,7 @@ async def restore(
     vault = context.vault.apart()
     files: list[FileIn] = []
     try:
-        async with as_owner(address, tenant_id, context.now(), row_keys=vault) as tx:
+        async with as_owner(address, tenant_id, context.now(), row_keys=vault, on_node=True) as tx:
             await _begin(tx, vault, reader, begun, by, signed.digest)
             await _read_tables(tx, context.archives, frames, done, files, on_progress)
             await tenant_copy.check_references(tx)
@@ -241,10 +243,8 @@ def _read_beginning(frames: Iterator[tuple[Kind, bytes]], tenant_id: str) -> dic
 async def _begin(
     tx: Transaction, vault: Vault, reader: BackupReader, begun: dict[str, Any], by: str, digest: bytes
 ) -> None:
-    """Record the restore, which the database refuses where the tenant is there, and bring in the tenant's keys."""
-    with tenant_copy.refusing_where_there():
-        await tx.do("copying.begin_restore", backup_id=begun["backup_id"], at=tx.now, by=by, digest=digest)
-    await tenant_copy.defer_references(tx)
+    """Record the restore, which is refused where the tenant is there, and bring in the tenant's keys."""
+    await tenant_copy.begin_restore(tx, begun["backup_id"], by, digest)
     try:
         keys = [(one["version"], one["key"], datetime.fromisoformat(one["created_at"])) for one in begun["keys"]]
     except (KeyError, TypeError, ValueError):
@@ -263,6 +263,7 @@ async def _read_tables(
 ) -> None:
     """Copy in tables and files until the end; the end must name as many rows of each as there were."""
     ours = {table.name: table for table in await tenant_copy.tables(tx)}
+    places = await tenant_copy.places(tx)
     taking: CopyIn | FileIn | None = None
     name = ""
     for kind, content in frames:
@@ -288,7 +289,7 @@ async def _read_tables(
                 "columns": list(ours[name].columns) if name in ours else None,
             }:
                 raise BackupBroken("it has a table that this schema has not, or has otherwise")
-            taking = CopyIn(tx.connection, ours[name])
+            taking = CopyIn(tx.connection, ours[name], places.get(name, name))
             await taking.begin()
         elif kind == "file":
             taking = FileIn(archives, tx.tenant_id, begun)
@@ -319,7 +320,8 @@ async def _check(tx: Transaction, vault: Vault, done: TenantBackup, files: list[
         raise BackupBroken("a data key does not open under the tenant's key") from None
     if own is None or signer_text(_signer(own).public_key().public_bytes_raw()) != signed.heading.signer:
         raise BackupBroken("it was not signed with the key of this tenant")
-    result = await verify(_reusing(tx), vault, Verify(head=None, cursor=None, count=None), None)
+    whole = Verify(head=None, cursor=None, count=None)
+    result = await verify(_reusing(tx), vault, whole, None, open_keys=_reusing(tx))
     if not result.ok:
         first = result.breaks[0]
         raise BackupBroken(f"its chain does not verify: {first.kind}, {first.why}")

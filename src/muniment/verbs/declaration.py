@@ -6,6 +6,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar, cast, get_type_hints
 
 from muniment.access.roles import Right as Right
@@ -14,6 +15,7 @@ from muniment.errors import InvalidInput
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.fields import Artifact, build
 from muniment.model.inputs import check_tenant
+from muniment.standby_reads import call_on_standby
 
 T = TypeVar("T")
 Method = Literal["GET", "POST", "DELETE"]
@@ -41,6 +43,8 @@ class Options:
     - `page_key`: for a list, the attribute of an entry that `after` names.
     - `cli`: the command that takes the fields of the input as they are, such as `"webhook list"`.
     - `retry`: repeat the call when another pack is put in force meanwhile. `slow`: a client waits minutes for it.
+    - `standby`: a standby may answer what it reads with `standby_reads.reading`. Only for a verb that needs nothing
+      sealed from there, and never for what a run sees (SCL-4).
     """
 
     name: str
@@ -63,6 +67,7 @@ class Options:
     slow: bool = False
     custom_route: bool = False
     cli: str | None = None
+    standby: bool = False
 
     @property
     def method(self) -> Method | None:
@@ -144,6 +149,8 @@ class Declaration(Options, Generic[T]):
             kwargs["principal"] = principal
         if self.input is not None:
             args.append(request)
+        if self.standby:
+            return await call_on_standby(context, partial(self.handler, context, *args, **kwargs))
         return await self.handler(context, *args, **kwargs)
 
     async def _authorise(self, context: FabricContext, asker: Asker, request: Any) -> Principal:
@@ -201,6 +208,8 @@ class verb(Options):  # noqa: N801  it is used as a decorator
         )
         if self.name in _DECLARED:
             raise ValueError(f"the verb {self.name} is declared twice")
+        if self.standby and (effect != "read" or caller != "principal"):
+            raise ValueError(f"the verb {self.name} writes, or is for runs: a standby answers neither")
         if declaration.right is not None and declaration.caller == "nobody":
             raise ValueError(f"the verb {self.name} needs a right, and its handler takes no caller to check it for")
         _DECLARED[self.name] = declaration

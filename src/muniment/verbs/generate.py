@@ -119,10 +119,14 @@ def _keywords() -> str:
     imports.add("typing", "TypedDict")
     kinds = dict.fromkeys(one.keywords for one in verbs().values() if one.keywords is not None)
     held = Counter(base for kind in kinds for base in kind.__mro__[1:] if getattr(base, "model_fields", None))
-    # Fields that several of them have stand in a base of theirs.
-    bases = [base for base, count in held.items() if count > 1 and base not in kinds]
+    # Fields that several of them have stand in a base of theirs: the nearest of those that the same ones have.
+    bases = [base for base, count in held.items() if count > 1 and base not in kinds and not _is_in_nearer(base, held)]
     made = [_typed_dict(kind, [*bases, *kinds], imports) for kind in (*bases, *kinds)]
     return _module("The keyword arguments of the verbs that take `**fields`, for type checkers.", imports, *made)
+
+
+def _is_in_nearer(base: type, held: Counter[type]) -> bool:
+    return any(one is not base and issubclass(one, base) and held[one] == held[base] for one in held)
 
 
 def _typed_dict(kind: type[BaseModel], kinds: Sequence[type[BaseModel]], imports: Imports) -> str:
@@ -173,17 +177,17 @@ def _handled(verb: Declaration[Any], imports: Imports) -> str:
     module = verb.handler.__module__
     alias = module.split(".")[1] + "_verbs"
     imports.add(module.rpartition(".")[0], f"verbs as {alias}")
-    given = _passed_on("self._context", signature, _named(signature.positional))
-    return _method(signature, f"return await {alias}.{verb.handler.__name__}({given})")
+    arguments = _passed_on("self._context", signature, _named(signature.positional))
+    return _method(signature, f"return await {alias}.{verb.handler.__name__}({arguments})")
 
 
 def _passed_on(first: str, signature: Signature, positional: list[str]) -> str:
     """The arguments of a call that passes on those of a method."""
-    given = [first, *([signature.caller_name] if signature.caller_name is not None else []), *positional]
-    given += _named(signature.named)
-    given += ["on_progress=on_progress"] if signature.progress is not None else []
-    given += ["**fields"] if signature.keywords is not None else []
-    return ", ".join(given)
+    arguments = [first, *([signature.caller_name] if signature.caller_name is not None else []), *positional]
+    arguments += _named(signature.named)
+    arguments += ["on_progress=on_progress"] if signature.progress is not None else []
+    arguments += ["**fields"] if signature.keywords is not None else []
+    return ", ".join(arguments)
 
 
 # What blocks
@@ -220,8 +224,8 @@ def _blocking() -> str:
 
 def _waiting(verb: Declaration[Any], target: str, imports: Imports) -> str:
     signature = Signature(verb, imports)
-    given = _passed_on(f"{target}.{verb.verb}", signature, [one.name for one in signature.positional])
-    return _method(signature, f"return self._wait({given})", blocks=True)
+    arguments = _passed_on(f"{target}.{verb.verb}", signature, [one.name for one in signature.positional])
+    return _method(signature, f"return self._wait({arguments})", blocks=True)
 
 
 # The client

@@ -74,6 +74,8 @@ class RefusalFilters(TypedDict, total=False):
     """The code of the reason, such as `consent_missing`."""
     since: datetime | None
     """Refused at that moment or later."""
+    until: datetime | None
+    """Refused before that moment."""
     capture_id: str | None
     latest: bool
     """Only refusals whose capture was not consolidated again since."""
@@ -178,6 +180,10 @@ class RecallFilters(TypedDict, total=False):
     agent_id: str | None
     memory_id: str | None
     """A memory that it returned."""
+    since: datetime | None
+    """Recalled at that moment or later."""
+    until: datetime | None
+    """Recalled before that moment."""
 
 
 class MemoryFilters(TypedDict, total=False):

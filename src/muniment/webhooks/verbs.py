@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from anyio import CancelScope, CapacityLimiter, create_task_group
 from pydantic import Field
 
 from muniment import outbound
 from muniment.context import FabricContext
-from muniment.database.sealing import SubjectKey
-from muniment.errors import InvalidInput, MunimentError, NotFound
+from muniment.database.storage import Transaction
+from muniment.delivery import DeliveryRound, run_rounds
+from muniment.errors import InvalidInput, NotFound
 from muniment.model.context import Principal
 from muniment.model.events import Deliveries, Event, Webhook, WebhookInput
 from muniment.model.fields import Name
@@ -21,13 +21,6 @@ from muniment.webhooks.store import Claim, Place
 
 if TYPE_CHECKING:
     from muniment.webhooks.sending import Sender
-
-# Webhooks of one tenant that are posted to at once.
-_AT_ONCE = 4
-_WHY = {
-    "host_not_found": "its host was not found",
-    "address_refused": "its host is not on the internet; see MUNIMENT_WEBHOOKS_ALLOW_PRIVATE",
-}
 
 
 class WebhookId(VerbInput):
@@ -47,7 +40,7 @@ async def add(context: FabricContext, admin: Principal, request: WebhookInput) -
     try:
         await outbound.find(request.url, allow_private=allowed)
     except outbound.Refused as refused:
-        raise InvalidInput(_WHY[str(refused)], field="url") from None
+        raise InvalidInput(refused.in_words(), field="url") from None
     await context.open_tenant(admin.tenant_id)
     async with context.write_once(admin.tenant_id, "writer") as tx:
         key = await context.vault.tenant_data_key(tx)
@@ -142,13 +135,7 @@ async def deliver(context: FabricContext, tenant_id: str, request: Deliver) -> D
     if not due or (key := await context.own_key(tenant_id)) is None:
         return Deliveries(next_at=next_at)
     rounds = [_Round(context, tenant_id, key, one, request.max_events) for one in due]
-    limiter = CapacityLimiter(_AT_ONCE)
-    async with create_task_group() as group:
-        for one in rounds:
-            group.start_soon(one.run, limiter)
-    for one in rounds:
-        if one.error is not None:
-            raise one.error
+    await run_rounds(rounds)
     async with context.transaction(tenant_id, "jobs") as tx:
         next_at = await webhooks.next_time(tx)
     return Deliveries(
@@ -161,42 +148,30 @@ async def deliver(context: FabricContext, tenant_id: str, request: Deliver) -> D
 
 
 @dataclass
-class _Round:
+class _Round(DeliveryRound[Claim]):
     """One pass over one webhook."""
 
-    context: FabricContext
-    tenant_id: str
-    key: SubjectKey
     webhook_id: str
     most: int
     delivered: int = 0
     retrying: bool = False
     parked: bool = False
     more: bool = False
-    error: MunimentError | None = None
 
-    async def run(self, limiter: CapacityLimiter) -> None:
-        """Post until nothing is left, it fails, or it was enough; an error of ours stops no other webhook."""
-        async with limiter:
-            try:
-                async with self.context.transaction(self.tenant_id, "jobs") as tx:
-                    held = await webhooks.claim(tx, self.key, self.webhook_id)
-                if held is not None:
-                    await self._run(held)
-            except MunimentError as error:
-                self.error = error
+    async def claim(self, tx: Transaction) -> Claim | None:
+        """Claim what is due."""
+        return await webhooks.claim(tx, self.key, self.webhook_id)
 
-    async def _run(self, held: Claim) -> None:
-        try:
-            from muniment.webhooks.sending import Sender  # The HTTP client takes a while to import.
+    async def release(self, tx: Transaction, held: Claim) -> None:
+        """Give the lease back."""
+        await webhooks.release_lease(tx, held)
 
-            async with Sender(held.url, allow_private=self.context.outbox.allow_private) as sender:
-                await self._post_all(held, sender)
-        finally:
-            # Told to end, it still leaves the webhook to the next; killed, the lease ends by itself.
-            with CancelScope(shield=True):
-                async with self.context.transaction(self.tenant_id, "jobs") as tx:
-                    await webhooks.release_lease(tx, held)
+    async def send(self, held: Claim) -> None:
+        """Post until nothing is left, it fails, or it was enough."""
+        from muniment.webhooks.sending import Sender  # The HTTP client takes a while to import.
+
+        async with Sender(held.url, allow_private=self.context.outbox.allow_private) as sender:
+            await self._post_all(held, sender)
 
     async def _post_all(self, held: Claim, sender: "Sender") -> None:
         place, tries = held.place, held.tries

@@ -1,11 +1,32 @@
 -- The jobs: their runs, and the statements of those that have no file of their own.
 
+-- The first three read other tenants than the transaction's own; the jobs' login may.
+
 -- name: known
--- Every tenant's clock with the runs of its jobs. The only statement that reads all tenants; the jobs' login may.
-SELECT c.tenant_id, c.seq, r.job, r.ran_at, r.seq AS ran_seq, r.next_at, r.failures
-FROM tenant_clock c
-LEFT JOIN job_runs r ON r.tenant_id = c.tenant_id
+-- The clock of each of these tenants, by default of all, with the runs of its jobs.
+{clock_and_runs c}
+WHERE :tenants::text[] IS NULL OR c.tenant_id = ANY (:tenants::text[])
 ORDER BY c.tenant_id
+
+-- name: clocks
+-- Every tenant, with the last number that it gave out.
+SELECT c.tenant_id, c.seq FROM tenant_clock c
+
+-- name: known_elsewhere
+-- What `known` has of all tenants, from the nodes of a cluster that are not away, one answer for each shard: the same rows, from the
+-- tables' shards there. Only on a cluster: a statement on the tables themselves fails if one node does not answer.
+SELECT r.success, r.result
+FROM (
+  SELECT array_agg(n.nodename) AS names, array_agg(n.nodeport) AS ports, array_agg(replace(replace(
+    'SELECT json_agg(k) FROM ({clock_and_runs c}) k',
+    'tenant_clock', 'muniment.tenant_clock_' || c.shardid), 'job_runs', 'muniment.job_runs_' || r.shardid)) AS commands
+  FROM pg_catalog.pg_dist_shard c
+  JOIN pg_catalog.pg_dist_shard r ON r.logicalrelid = 'muniment.job_runs'::regclass AND r.shardminvalue = c.shardminvalue
+  JOIN pg_catalog.pg_dist_placement p ON p.shardid = c.shardid
+  JOIN pg_catalog.pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'
+  WHERE c.logicalrelid = 'muniment.tenant_clock'::regclass AND p.groupid <> ALL (:away::int[])) s
+CROSS JOIN LATERAL pg_catalog.master_run_on_worker(s.names, s.ports, s.commands, true) r
+WHERE s.names IS NOT NULL
 
 -- name: ran
 INSERT INTO job_runs (tenant_id, job, ran_at, seq, next_at, took, failures, error)

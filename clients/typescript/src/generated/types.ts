@@ -23,7 +23,7 @@ export interface Alert extends Schema<"Alert"> {}
 /** What concerns the caller after a sequence number, and the number that was read up to. */
 export interface Alerts extends Schema<"Alerts"> {}
 
-/** What approving many would do, as far as it can be known before: what is taken, what is left out, and the mix. */
+/** What deciding many would do, as far as it can be known before: what is taken, what is left out, and the mix. */
 export interface ApprovalPlan extends Schema<"ApprovalPlan"> {}
 
 /** Captures of one kind and ontology version that are in a file. */
@@ -34,6 +34,9 @@ export interface ArchiveCheck extends Schema<"ArchiveCheck"> {}
 
 /** One problem with an archive's file, or a file that belongs to no archive. */
 export interface ArchiveProblem extends Schema<"ArchiveProblem"> {}
+
+/** Which recalls show a fact once it is promoted, until it is retracted or erased (REC-1). */
+export interface Audience extends Schema<"Audience"> {}
 
 /** How accurate promotion of a class by policy was (MET-8), by the samples that people checked in the window. */
 export interface AutoAccuracy extends Schema<"AutoAccuracy"> {}
@@ -146,7 +149,7 @@ export interface ConsentRevokeBody extends Schema<"ConsentRevokeBody"> {}
 /** What a consent covers. */
 export interface ConsentScope extends Schema<"ConsentScope"> {}
 
-/** What a consent can say: the purposes and the sensitive labels of the pack in force, and bases in use. */
+/** What a consent can say: the purposes, the sensitive labels and the bases of the pack in force. */
 export interface ConsentTerms extends Schema<"ConsentTerms"> {}
 
 /** The result of one consolidation pass over a tenant's captures. */
@@ -187,7 +190,7 @@ export interface Credential extends Schema<"Credential"> {}
 /** Claims of at least the confidence `raw`, up to the next point: verdicts, approvals, calibrated confidence. */
 export interface CurvePoint extends Schema<"CurvePoint"> {}
 
-/** What people decided since the beginning of the day (UTC), and how often second looks agreed in 30 days. */
+/** What people decided since midnight of a zone, and how often second looks agreed in 30 days. */
 export interface DayProgress extends Schema<"DayProgress"> {}
 
 /** What became of a proposal that the person confirmed or declined. */
@@ -391,7 +394,7 @@ export interface Message extends Schema<"Message"> {}
 /** The metrics of one tenant for the time after `since` up to `until`, computed at `at`. */
 export interface Metrics extends Schema<"Metrics"> {}
 
-/** How often an extractor asked its language model on a day (UTC). */
+/** How often an extractor asked its language model on a day of the zone that was asked for. */
 export interface ModelCalls extends Schema<"ModelCalls"> {}
 
 /** A capture that the person said, or that is about them. */
@@ -427,6 +430,9 @@ export interface MyRecall extends Schema<"MyRecall"> {}
 /** A fact of a capture that a gate refused; no content is kept (CAN-5). */
 export interface MyRefusal extends Schema<"MyRefusal"> {}
 
+/** What an end user looks at first: a page of memories, all that waits for them, consents, the last recalls. */
+export interface MyView extends Schema<"MyView"> {}
+
 /** A text that contains the name: where it is, and the words around it. */
 export interface NameHit extends Schema<"NameHit"> {}
 
@@ -454,7 +460,7 @@ export interface Notified extends Schema<"Notified"> {}
 /** A code by which one person does one thing once; `code` is returned when it is made and stored nowhere. */
 export interface OneTimeCode extends Schema<"OneTimeCode"> {}
 
-/** How many proposals a person decided on a day (UTC). */
+/** How many proposals a person decided on a day of the zone that was asked for. */
 export interface OperatorDay extends Schema<"OperatorDay"> {}
 
 /** The outcome for one of many: its status, the memory it became, or the error code. */
@@ -481,6 +487,9 @@ export interface PacksBacktestBody extends Schema<"PacksBacktestBody"> {}
 /** Two packs. */
 export interface PacksCompareBody extends Schema<"PacksCompareBody"> {}
 
+/** A value that is the company's own. */
+export interface PacksProposeExceptionBody extends Schema<"PacksProposeExceptionBody"> {}
+
 /** The pack to register. */
 export interface PacksRegisterBody extends Schema<"PacksRegisterBody"> {}
 
@@ -493,11 +502,14 @@ export interface Parked extends Schema<"Parked"> {}
 /** A gate that passed a candidate, and why. */
 export interface Passed extends Schema<"Passed"> {}
 
-/** How much is held about a person, and what an erasure of them would remove. Ids and numbers, no content. */
+/** How much is held about a person, and what an erasure would remove: ids, numbers, and what they are called. */
 export interface PersonHeld extends Schema<"PersonHeld"> {}
 
 /** A recall that was for a person, or that returned something about them to somebody else. */
 export interface PersonRead extends Schema<"PersonRead"> {}
+
+/** What a privacy officer looks at first: how much is held, who read it last, consents, requests to be erased. */
+export interface PersonView extends Schema<"PersonView"> {}
 
 /** How many proposals a person decided. */
 export interface PersonsDay extends Schema<"PersonsDay"> {}
@@ -508,7 +520,7 @@ export interface PiiMetrics extends Schema<"PiiMetrics"> {}
 /** One pass over memories: how many, what was found, how many could not be decrypted; `done` when none is left. */
 export interface PiiScan extends Schema<"PiiScan"> {}
 
-/** A proposal that would be approved, at the version that was read. */
+/** A proposal that would be approved, rejected or assigned, at the version that was read. */
 export interface PlannedApproval extends Schema<"PlannedApproval"> {}
 
 /** A reviewer who has the same proposal open. */
@@ -559,6 +571,9 @@ export interface QueueApproveManyBody extends Schema<"QueueApproveManyBody"> {}
 /** Whom to assign a proposal to. */
 export interface QueueAssignBody extends Schema<"QueueAssignBody"> {}
 
+/** Many assignments to one person. */
+export interface QueueAssignManyBody extends Schema<"QueueAssignManyBody"> {}
+
 /** An edit to try. */
 export interface QueueCheckBody extends Schema<"QueueCheckBody"> {}
 
@@ -589,7 +604,7 @@ export interface QueueOverrideBody extends Schema<"QueueOverrideBody"> {}
 /** The queue at a glance, as its page shows it. */
 export interface QueueOverview extends Schema<"QueueOverview"> {}
 
-/** Which approvals to plan: the proposals that are named, or all that the filters match. */
+/** What to plan: deciding the proposals that are named, or all that the filters match. */
 export interface QueuePlanManyBody extends Schema<"QueuePlanManyBody"> {}
 
 /** Which recall to preview. */
@@ -598,11 +613,20 @@ export interface QueuePreviewBody extends Schema<"QueuePreviewBody"> {}
 /** A rejection. */
 export interface QueueRejectBody extends Schema<"QueueRejectBody"> {}
 
+/** Many rejections for one reason. */
+export interface QueueRejectManyBody extends Schema<"QueueRejectManyBody"> {}
+
 /** An action on a proposal; with `version`, only if it is still at that version. */
 export interface QueueReleaseBody extends Schema<"QueueReleaseBody"> {}
 
-/** What to look for in the queue. */
+/** A page of the open proposals that have the words, and how far the search went. */
+export interface QueueSearch extends Schema<"QueueSearch"> {}
+
+/** What to look for in the queue, and among which proposals. */
 export interface QueueSearchBody extends Schema<"QueueSearchBody"> {}
+
+/** Where a read was answered. */
+export interface ReadFrom extends Schema<"ReadFrom"> {}
 
 /** A reason: a stable code and its details (ids, labels, numbers; never content). */
 export interface Reason extends Schema<"Reason"> {}
@@ -730,6 +754,9 @@ export interface SpeaksFor extends Schema<"SpeaksFor"> {}
 /** Times in seconds; none if there was nothing to measure. */
 export interface Spread extends Schema<"Spread"> {}
 
+/** A fact that a person stated or corrected, with its outcome. */
+export interface Statement extends Schema<"Statement"> {}
+
 /** Live memories of a tier and class at the window's end, and the bytes of their sealed bodies (MET-10). */
 export interface Stored extends Schema<"Stored"> {}
 
@@ -820,6 +847,9 @@ export type QueueListQuery = NonNullable<operations["queue_list_v1_queue_get"]["
 /** What `queue.groups` takes as a query. */
 export type QueueGroupsQuery = NonNullable<operations["queue_groups_v1_queue_groups_get"]["parameters"]["query"]>;
 
+/** What `queue.progress` takes as a query. */
+export type QueueProgressQuery = NonNullable<operations["queue_progress_v1_queue_progress_get"]["parameters"]["query"]>;
+
 /** What `queue.overview` takes as a query. */
 export type QueueOverviewQuery = NonNullable<operations["queue_overview_v1_queue_overview_get"]["parameters"]["query"]>;
 
@@ -847,6 +877,9 @@ export type MemoriesMomentsQuery = NonNullable<
 /** What `memories.graph` takes as a query. */
 export type MemoriesGraphQuery = NonNullable<operations["memories_graph_v1_memories_graph_get"]["parameters"]["query"]>;
 
+/** What `statements.list` takes as a query. */
+export type StatementsListQuery = NonNullable<operations["statements_list_v1_statements_get"]["parameters"]["query"]>;
+
 /** What `contradictions.list` takes as a query. */
 export type ContradictionsListQuery = NonNullable<
   operations["contradictions_list_v1_contradictions_get"]["parameters"]["query"]
@@ -870,6 +903,9 @@ export type MeRecallsQuery = NonNullable<operations["me_recalls_v1_me_recalls_ge
 /** What `me.requests` takes as a query. */
 export type MeRequestsQuery = NonNullable<operations["me_requests_v1_me_consent_requests_get"]["parameters"]["query"]>;
 
+/** What `me.view` takes as a query. */
+export type MeViewQuery = NonNullable<operations["me_view_v1_me_view_get"]["parameters"]["query"]>;
+
 /** What `erasures` takes as a query. */
 export type ErasuresQuery = NonNullable<operations["erasures_v1_erasures_get"]["parameters"]["query"]>;
 
@@ -883,6 +919,9 @@ export type PeopleMemoriesQuery = NonNullable<
 
 /** What `people.reads` takes as a query. */
 export type PeopleReadsQuery = NonNullable<operations["people_reads_v1_people_reads_get"]["parameters"]["query"]>;
+
+/** What `people.view` takes as a query. */
+export type PeopleViewQuery = NonNullable<operations["people_view_v1_people_view_get"]["parameters"]["query"]>;
 
 /** What `erasureRequests.list` takes as a query. */
 export type ErasureRequestsListQuery = NonNullable<

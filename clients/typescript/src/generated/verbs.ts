@@ -99,6 +99,7 @@ import type {
   MeRecallsQuery,
   MeRequestsQuery,
   MeRevokeBody,
+  MeViewQuery,
   MemoriesChangesQuery,
   MemoriesGraphQuery,
   MemoriesListQuery,
@@ -115,6 +116,7 @@ import type {
   MyOutcome,
   MyProposal,
   MyRecall,
+  MyView,
   NameSearch,
   Namespaces,
   Notice,
@@ -133,13 +135,16 @@ import type {
   PacksBacktestBody,
   PacksInForceQuery,
   PacksListQuery,
+  PacksProposeExceptionBody,
   PacksRetireBody,
   Parked,
   PeopleGetQuery,
   PeopleMemoriesQuery,
   PeopleReadsQuery,
+  PeopleViewQuery,
   PersonHeld,
   PersonRead,
+  PersonView,
   PiiScan,
   Presence,
   Preview,
@@ -151,6 +156,7 @@ import type {
   QueueApproveBody,
   QueueApproveManyBody,
   QueueAssignBody,
+  QueueAssignManyBody,
   QueueCheckBody,
   QueueCommentBody,
   QueueCounts,
@@ -165,8 +171,11 @@ import type {
   QueueOverviewQuery,
   QueuePlanManyBody,
   QueuePreviewBody,
+  QueueProgressQuery,
   QueueRejectBody,
+  QueueRejectManyBody,
   QueueReleaseBody,
+  QueueSearch,
   QueueSearchBody,
   Recall,
   RecallBody,
@@ -192,6 +201,8 @@ import type {
   SearchTextsBody,
   SecondLook,
   SessionEnd,
+  Statement,
+  StatementsListQuery,
   SubjectName,
   SubjectsGetNameQuery,
   SubjectsNameBody,
@@ -227,8 +238,8 @@ export class Queue extends VerbGroup {
    * Open proposals that say the same in the same scope are one item (REV-11): the first of them is listed, with the
    * `count` of all; with `closed` each is listed. They can be narrowed to a `write_class`, the `tier` they would go to,
    * a `risk`, a `reason` for a person to look, an `entity` they are about, an `assignee`, a `status` (`pending` or
-   * `held`, of open ones), and to those that are `overdue` or are not. `after` is the id of the last proposal of the
-   * previous page.
+   * `held`, of open ones), and to those that are `overdue` or are not. With `group` they come group by group, by the
+   * names of the groups. `after` is the id of the last proposal of the previous page.
    */
   list(fields: QueueListQuery = {}, options?: RequestOptions): Listing<Proposal> {
     return this.connection.list("/v1/queue", fields, options);
@@ -247,15 +258,17 @@ export class Queue extends VerbGroup {
   }
 
   /**
-   * Find open proposals with all these words in their text, or in whom and what they are about; soonest due first.
+   * Find open proposals with all these words in their text, or in whom and what they are about.
    *
-   * What they say is sealed: the 3,000 that are due first are opened and compared, and nothing is stored.
+   * The filters, `group`, `order` and `after` are those of `queue.list`. What proposals say is sealed: the first 3,000
+   * that match the filters are opened and compared with at most 20 words, and nothing is stored. If more match the
+   * filters, `complete` is false: narrow them.
    */
   async search(
     words: QueueSearchBody["words"],
     fields: Omit<QueueSearchBody, "words"> = {},
     options?: RequestOptions,
-  ): Promise<Proposal[]> {
+  ): Promise<QueueSearch> {
     return await this.connection.call(
       { method: "POST", path: "/v1/queue/search", effect: "read", body: { ...fields, words } },
       options,
@@ -290,7 +303,8 @@ export class Queue extends VerbGroup {
   /**
    * Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
    *
-   * It also says whether the caller could approve it. Throws `NotFound`.
+   * It also says whether the caller could approve it. The reading of the capture and of the conversation around it is
+   * recorded. Throws `NotFound`.
    */
   async evidence(proposalId: string, options?: RequestOptions): Promise<Evidence> {
     return await this.connection.call(
@@ -302,12 +316,12 @@ export class Queue extends VerbGroup {
   /**
    * Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
    *
-   * Open proposals that say the same in the same scope are approved as one item (REV-11): the first of them that the
-   * caller neither said, wrote nor edited is promoted, the others, this one perhaps among them, become its duplicates.
-   * The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or `blocked`
-   * if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was promoted
-   * without a person (`audits`) is confirmed, as its duplicate. Throws `SelfApproval`, `AlreadyDecided`,
-   * `NotPromotable`.
+   * Open proposals that say the same in the same scope are approved as one item (REV-11): of those that have the text
+   * of this one, the first that the caller neither said, wrote nor edited is promoted; the others become its
+   * duplicates. The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
+   * `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was
+   * promoted without a person (`audits`) is confirmed, as its duplicate. What is low in trust or addresses the model
+   * takes a `note` that says why it may be trusted. Throws `SelfApproval`, `AlreadyDecided`, `NotPromotable`.
    */
   async approve(proposalId: string, fields: QueueApproveBody = {}, options?: RequestOptions): Promise<Proposal> {
     return await this.connection.call(
@@ -324,11 +338,11 @@ export class Queue extends VerbGroup {
   /**
    * Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
    *
-   * A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust,
-   * contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and
-   * `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded
-   * with the verdict. One that cannot be approved (`error`: what `approve` would throw), or that is at another version
-   * than the one named in `versions`, stops no other.
+   * A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust, does not
+   * address the model, contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error`
+   * is `left_out`, and `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it
+   * anyway, which is recorded with the verdict. One that cannot be approved (`error`: what `approve` would throw), or
+   * that is at another version than the one named in `versions`, stops no other.
    */
   async approveMany(
     proposalIds: QueueApproveManyBody["proposal_ids"],
@@ -348,8 +362,9 @@ export class Queue extends VerbGroup {
   }
 
   /**
-   * Show what approving many proposals would do: which are taken, which are left out and why, and the mix.
+   * Show what deciding many proposals at once would do: which are taken, which are left out and why, and the mix.
    *
+   * By default what `queue.approveMany` would do; with `action`, what `queue.rejectMany` or `queue.assignMany` would.
    * Without `proposal_ids` it plans for those that the filters of `queue.list` match, 2,000 at most. Nothing is stored.
    */
   async planMany(fields: QueuePlanManyBody = {}, options?: RequestOptions): Promise<ApprovalPlan> {
@@ -493,9 +508,59 @@ export class Queue extends VerbGroup {
     );
   }
 
-  /** Count what people decided since midnight (UTC), and how often second looks agreed in the last 30 days. */
-  async progress(options?: RequestOptions): Promise<DayProgress> {
-    return await this.connection.call({ method: "GET", path: "/v1/queue/progress", effect: "read" }, options);
+  /**
+   * Reject many proposals for one reason, each as `queue.reject` would; outcomes keep the order.
+   *
+   * Left out, with `error` `left_out` and the reasons, are samples, requests to forget or correct, and what is assigned
+   * to somebody else. One that cannot be rejected, or is at another version, stops no other. `queue.planMany` shows it
+   * before.
+   */
+  async rejectMany(
+    proposalIds: QueueRejectManyBody["proposal_ids"],
+    fields: Omit<QueueRejectManyBody, "proposal_ids">,
+    options?: RequestOptions,
+  ): Promise<Outcome[]> {
+    return await this.connection.call(
+      {
+        method: "POST",
+        path: "/v1/queue/reject",
+        effect: "write",
+        body: { ...fields, proposal_ids: proposalIds },
+        slow: true,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Assign many proposals that nobody has to a reviewer; outcomes keep the order.
+   *
+   * Left out, with `error` `left_out` and the reasons, is what somebody has already. One that cannot be assigned, or is
+   * at another version, stops no other.
+   */
+  async assignMany(
+    proposalIds: QueueAssignManyBody["proposal_ids"],
+    fields: Omit<QueueAssignManyBody, "proposal_ids"> = {},
+    options?: RequestOptions,
+  ): Promise<Outcome[]> {
+    return await this.connection.call(
+      {
+        method: "POST",
+        path: "/v1/queue/assign",
+        effect: "write",
+        body: { ...fields, proposal_ids: proposalIds },
+        slow: true,
+      },
+      options,
+    );
+  }
+
+  /** Count what people decided since midnight of a zone, and how often second looks agreed in the last 30 days. */
+  async progress(fields: QueueProgressQuery = {}, options?: RequestOptions): Promise<DayProgress> {
+    return await this.connection.call(
+      { method: "GET", path: "/v1/queue/progress", effect: "read", query: fields },
+      options,
+    );
   }
 
   /** Show the queue as its page does: counts, how many match the filters, groups, the day's progress, saved views. */
@@ -509,7 +574,8 @@ export class Queue extends VerbGroup {
   /**
    * Draw a proposal that somebody else decided, to be judged again without knowing how (see `queue.lookAgain`).
    *
-   * Of what people decided in the last 14 days one in twenty is drawn, by its id; each is looked at once.
+   * It comes with its evidence and its dangers, as whoever decided it saw them. Of what people decided in the last 14
+   * days one in twenty is drawn, and nobody can predict which; each is looked at once. The reading is recorded.
    */
   async secondLook(options?: RequestOptions): Promise<SecondLook> {
     return await this.connection.call({ method: "GET", path: "/v1/queue/second-look", effect: "read" }, options);
@@ -564,6 +630,7 @@ export class Subjects extends VerbGroup {
    * Set the display name of a subject, which reviewers see beside its id; without a name it is removed.
    *
    * It is sealed under the subject's own key and erased with the subject. No recall returns it, and no pack holds it.
+   * That it was set, and by whom, is an event.
    */
   async name(
     subject: SubjectsNameBody["subject"],
@@ -659,7 +726,7 @@ export class Consents extends VerbGroup {
   }
 
   /**
-   * List the records of a subject, or of the tenant, oldest first, each with its present state.
+   * List the records of a subject, or of the tenant, oldest first or latest first, each with its present state.
    *
    * `after` is the id of the last of the previous page.
    */
@@ -667,7 +734,7 @@ export class Consents extends VerbGroup {
     return this.connection.list("/v1/consents", fields, options);
   }
 
-  /** Show what a consent can say: the purposes and labels of the pack in force, and the bases recorded so far. */
+  /** Show what a consent can say: the purposes, labels and bases of the pack in force, and other bases in use. */
   async terms(options?: RequestOptions): Promise<ConsentTerms> {
     return await this.connection.call({ method: "GET", path: "/v1/consents/terms", effect: "read" }, options);
   }
@@ -738,6 +805,15 @@ export class Me extends VerbGroup {
       { method: "GET", path: "/v1/me/consent-requests", effect: "read", query: fields },
       options,
     );
+  }
+
+  /**
+   * Show a page of `me.list`, `me.pending`, `me.requests`, `me.consents` and the last recalls, as of one moment.
+   *
+   * Throws `NotFound` for an `after` that is not the caller's.
+   */
+  async view(fields: MeViewQuery = {}, options?: RequestOptions): Promise<MyView> {
+    return await this.connection.call({ method: "GET", path: "/v1/me/view", effect: "read", query: fields }, options);
   }
 
   /**
@@ -931,6 +1007,14 @@ export class People extends VerbGroup {
   reads(fields: PeopleReadsQuery = {}, options?: RequestOptions): Listing<PersonRead> {
     return this.connection.list("/v1/people/reads", fields, options);
   }
+
+  /** Show what `people.get` counts, a page of `people.reads`, the consents and the requests, as of one moment. */
+  async view(fields: PeopleViewQuery = {}, options?: RequestOptions): Promise<PersonView> {
+    return await this.connection.call(
+      { method: "GET", path: "/v1/people/view", effect: "read", query: fields },
+      options,
+    );
+  }
 }
 
 /** Items of other memory systems, brought in through the same gates as everything (IMP-1). */
@@ -1078,7 +1162,11 @@ export class Contradictions extends VerbGroup {
     return this.connection.list("/v1/contradictions", fields, options);
   }
 
-  /** Read a contradiction with the content of both sides, and which to keep; throws `NotFound`. */
+  /**
+   * Read a contradiction with the content of both sides, what to notice in the proposal, and which to keep.
+   *
+   * Throws `NotFound`.
+   */
   async get(contradictionId: string, options?: RequestOptions): Promise<ContradictionDetails> {
     return await this.connection.call(
       { method: "GET", path: `/v1/contradictions/${segment(contradictionId, "contradiction_id")}`, effect: "read" },
@@ -1093,8 +1181,9 @@ export class Contradictions extends VerbGroup {
    * only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep` (by
    * default the existing) is retracted as wrong. `block`: the incoming, still a proposal, never becomes a memory.
    * `supersede` and `coexist` approve an incoming side that is still in the queue, under the same rules; `retract`
-   * leaves it there. It is a verdict on the incoming's proposal too, with the note. Throws `NotFound`, `Conflict` for
-   * one that is settled, `SelfApproval`, `NotPromotable`.
+   * leaves it there. It is a verdict on the incoming's proposal too, with the `note`. To keep a proposal that is low in
+   * trust or addresses the model, the note says why it may be trusted. Throws `NotFound`, `Conflict` for one that is
+   * settled, `SelfApproval`, `NotPromotable`.
    */
   async resolve(
     contradictionId: string,
@@ -1280,7 +1369,7 @@ export class Captures extends VerbGroup {
   }
 
   /**
-   * Show one capture with its content and its proposals and refusals. The access is recorded.
+   * Show one capture with its content and its proposals and refusals. The reading of the content is recorded.
    *
    * Throws `NotFound`, for a reviewer also where no proposal and no refusal came from it; `ArchiveBroken`.
    */
@@ -1318,8 +1407,9 @@ export class Refusals extends VerbGroup {
    *
    * Each refusal names its gate and its reason; the refused text is not kept.
    *
-   * They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those
-   * whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
+   * They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on and before `until`; with
+   * `latest` to those whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the
+   * previous page.
    */
   list(fields: RefusalsListQuery = {}, options?: RequestOptions): Listing<RefusalEntry> {
     return this.connection.list("/v1/refusals", fields, options);
@@ -1328,6 +1418,20 @@ export class Refusals extends VerbGroup {
   /** Count what the gates refused in the last 30 days, by gate and reason, the most frequent first. */
   async counts(options?: RequestOptions): Promise<RefusalCount[]> {
     return await this.connection.call({ method: "GET", path: "/v1/refusals/counts", effect: "read" }, options);
+  }
+}
+
+/** What a correction writer stated and corrected, with the outcome of each. */
+export class Statements extends VerbGroup {
+  /**
+   * List the caller's statements and corrections with their outcomes, the latest first.
+   *
+   * They are captures of kind `statement` in the caller's own name, those of `muniment import lines` included. What was
+   * imported from another system and what was archived is left out. Texts are masked; the reading is recorded. `after`
+   * is the `capture_id` of the last one of the previous page. Throws `NotFound`.
+   */
+  list(fields: StatementsListQuery = {}, options?: RequestOptions): Listing<Statement> {
+    return this.connection.list("/v1/statements", fields, options);
   }
 }
 
@@ -1351,8 +1455,9 @@ export class Recalls extends VerbGroup {
   /**
    * List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
    *
-   * With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
-   * `after` is the id of the last of the previous page. Throws `NotFound`.
+   * With `since` and `until` those from that moment on and before that. With a `memory_id` those that returned it; that
+   * and an agent are looked for among the latest 20,000 of the rest. `after` is the id of the last of the previous
+   * page. Throws `NotFound`.
    */
   list(fields: RecallsListQuery = {}, options?: RequestOptions): Listing<RecallSummary> {
     return this.connection.list("/v1/recalls", fields, options);
@@ -1456,6 +1561,20 @@ export class Packs extends VerbGroup {
   }
 
   /**
+   * Register the pack in force with one more redaction exception, as a draft for an admin to test and activate.
+   *
+   * It decides nothing until then (PAC-5), and stays in the registry with the caller's name; the same again changes
+   * nothing. Throws `InvalidInput` for a value that is none of that kind, `Conflict` for one that is an exception
+   * already, and while 50 changes of the pack in force wait for an admin.
+   */
+  async proposeException(fields: PacksProposeExceptionBody, options?: RequestOptions): Promise<PackShown> {
+    return await this.connection.call(
+      { method: "POST", path: "/v1/packs/exceptions", effect: "write", body: fields },
+      options,
+    );
+  }
+
+  /**
    * Put a registered version in force: from now on everything in the tenant is decided under it.
    *
    * Another admin than the one who registered it has to do so where a pack asks for it (`activation: four_eyes`) and
@@ -1550,8 +1669,8 @@ export class Packs extends VerbGroup {
   /**
    * Run the latest captures and recalls of a window through a pack, beside the one in force or `against`.
    *
-   * Nothing is written and no other service is called. Examples are ids; with `texts` a reviewer is also shown the
-   * beginning of what can be read in the queue, masked by both packs.
+   * Nothing is decided and no other service is called. Examples are ids; with `texts` a reviewer is also shown the
+   * beginning of facts from captures that a proposal came from, masked by both packs; these readings are recorded.
    */
   async backtest(
     pack: string | object,
@@ -1697,8 +1816,8 @@ export class Notices extends VerbGroup {
   /**
    * Set what the caller is told by a channel, from now on; it replaces what they set for that channel before.
    *
-   * Alerts and summaries hold counts, classes, ids and links, and only of what the roles that the caller has now may
-   * read. Throws `InvalidInput` for an address that nothing may be sent to.
+   * Alerts and digests hold counts, classes, ids and links, and only of what the caller's roles may read both now and
+   * when they are sent. Throws `InvalidInput` for an address that nothing may be sent to.
    */
   async set(fields: NoticesSetBody, options?: RequestOptions): Promise<Notice> {
     return await this.connection.call({ method: "POST", path: "/v1/notices", effect: "write", body: fields }, options);
@@ -1750,7 +1869,7 @@ export class Notices extends VerbGroup {
   }
 
   /**
-   * Send the tenant's people the alerts and summaries that are due, at most one message a minute to each channel.
+   * Send the tenant's people the alerts and digests that are due, at most one message a minute to each channel.
    *
    * Safe to run twice, concurrently, or to be killed: one process sends to a channel at a time, and what was accepted
    * without that being recorded is sent again.
@@ -1790,6 +1909,8 @@ export class Verbs extends VerbGroup {
   readonly captures: Captures;
   /** What the gates refused. */
   readonly refusals: Refusals;
+  /** What the caller stated and corrected. */
+  readonly statements: Statements;
   /** The sessions of runs. */
   readonly sessions: Sessions;
   /** The recorded recalls. */
@@ -1819,6 +1940,7 @@ export class Verbs extends VerbGroup {
     this.memories = new Memories(connection);
     this.captures = new Captures(connection);
     this.refusals = new Refusals(connection);
+    this.statements = new Statements(connection);
     this.sessions = new Sessions(connection);
     this.recalls = new Recalls(connection);
     this.work = new Work(connection);
@@ -2098,7 +2220,8 @@ export class Verbs extends VerbGroup {
    * Verify that the audit chain is intact and every row is as the log lists it; returns every break.
    *
    * With a `head` that was exported earlier it verifies too that this is still in the chain. With a `count` it stops
-   * after about so many events, and the answer has the `cursor` to continue from.
+   * after about so many events, and the answer has the `cursor` to continue from. Once it has finished it also says
+   * what is `below_promise`.
    */
   async verify(fields: VerifyBody = {}, options?: RequestOptions): Promise<Verification> {
     return await this.connection.call(
@@ -2137,8 +2260,8 @@ export class Verbs extends VerbGroup {
   /**
    * Show the provenance of a memory, and the recalls and prompts that used it.
    *
-   * Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first. Throws
-   * `NotFound`.
+   * Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first. The
+   * reading of the capture is recorded. Throws `NotFound`.
    */
   async trail(memoryId: string, options?: RequestOptions): Promise<Trail> {
     return await this.connection.call(

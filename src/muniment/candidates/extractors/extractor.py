@@ -1,7 +1,7 @@
 """The protocol of an extractor, which reads one capture and returns the facts it finds there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -114,11 +114,21 @@ def content_without_fact(capture: Capture) -> Content | None:
 
 
 def entity_of(capture: Capture) -> str | None:
-    """Return the entity that a message is about: its subject, else its user; None if neither is known."""
+    """Return the entity that a message is about: its subject, else its user; None if neither is known.
+
+    Extractors that know no pack use it; `name_own_user` gives the user the name that the pack has for users.
+    """
     if capture.subject is not None:
         return capture.subject
     user = f"user:{capture.user_id}"
     return user if capture.user_id and is_ceid(user) else None
+
+
+def name_own_user(read: Extracted, capture: Capture, own: str | None) -> Extracted:
+    """Return what was read, with the entity `own` if it is about the capture's user (CAP-12)."""
+    if own is None or capture.subject is not None or read.fact.entity != entity_of(capture):
+        return read
+    return replace(read, fact=read.fact.model_copy(update={"entity": own}))
 
 
 def refs_of(*texts: str | None) -> tuple[str, ...]:

@@ -51,9 +51,8 @@ class PluginExtractor:
             raise ExtractorFailed(f"the plug-in {self.name} raised {raised}")
         try:
             found: Any
-            if inspect.iscoroutinefunction(self._call) or inspect.iscoroutinefunction(
-                getattr(self._call, "__call__", None)  # noqa: B004  an object that is called, not whether it can be
-            ):
+            # A function, or an object that is called like one.
+            if inspect.iscoroutinefunction(self._call) or inspect.iscoroutinefunction(type(self._call).__call__):
                 found = await self._call(capture)
             else:
                 found = await self._call_on_thread(capture)

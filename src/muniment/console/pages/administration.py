@@ -1,24 +1,29 @@
 """Administration: API keys with what each allows, webhooks, and the models and budgets of the pack in force."""
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from functools import partial
 from typing import Annotated, Any, cast, get_args
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from muniment.console.figures import counted_text
 from muniment.console.forms import read_form, redirect, text_field
 from muniment.console.listing import load_listing
 from muniment.console.pages.packs import registered_pack
 from muniment.console.rendering import page
+from muniment.console.storage_counts import StorageCounts
 from muniment.console.visitors import Requires, Visitor, error_text
+from muniment.contradictions.model_judge import JUDGE_PREFIX
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.events import EventType, Webhook
-from muniment.pack import Pack, builtin_pack
+from muniment.model.metrics import BudgetUse, Metrics
+from muniment.pack import Budget, Pack, builtin_pack
 
 router = APIRouter()
 
 PAGE_SIZE = 50
 SOON = timedelta(days=14)
+MOMENT = timedelta(seconds=1)
 # A key that nobody has used for so long can probably go.
 UNUSED = timedelta(days=90)
 TYPES: tuple[EventType, ...] = get_args(EventType)
@@ -85,7 +90,7 @@ async def change(request: Request, webhook_id: str, act: str, visitor: WebhookAd
     try:
         if act == "resume":
             await group.resume(who, webhook_id)
-            return redirect(visitor, "admin/webhooks", "It goes on at the event that failed")
+            return redirect(visitor, "admin/webhooks", "Delivery goes on from the event that failed")
         if act == "rotate":
             return await _webhooks_page(request, visitor, made=await group.rotate_secret(who, webhook_id))
         if act != "remove":
@@ -99,18 +104,47 @@ async def change(request: Request, webhook_id: str, act: str, visitor: WebhookAd
 
 
 @router.get("/admin/limits")
-async def limits(visitor: PackReader) -> Response:
-    """The language models and the budgets of the pack in force; how much of them is used is among the charts."""
+async def limits(request: Request, visitor: PackReader) -> Response:
+    """The language models and the budgets of the pack in force, and how much of each is used.
+
+    What is stored is counted at most once a minute, for this page and that of the metrics together.
+    """
     pack = await _pack_in_force(visitor)
     layer = pack.memory_layer
+    used, counted = None, ""
+    if visitor.may("metrics"):
+        counts = cast("StorageCounts", request.app.state.storage_counts)
+        # What is stored does not depend on the window, and model calls are by day: it need not be longer.
+        used, counted_at = await counts.measured(visitor, visitor.fabric.access.now() - MOMENT)
+        counted = counted_text(counted_at)
     context: dict[str, Any] = {
         "pack": pack.ref,
         "extraction": layer.extraction,
         "judge": layer.contradiction.judge,
-        "budgets": layer.budgets,
+        "budgets": [_budget(one) for one in layer.budgets] if used is None else used.budgets,
+        "near": layer.alerts.budget_share,
+        "calls": _calls_today(used) if used is not None else None,
+        "day_began": visitor.fabric.access.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0),
+        "used": used is not None,
+        "counted": counted,
         "sensitive": pack.sensitive_labels,
     }
     return page("admin_limits.html", visitor, **context)
+
+
+def _budget(one: Budget) -> BudgetUse:
+    """A budget for who may not see how much of it is used."""
+    limits = {"most_records": one.records, "most_bytes": one.bytes}
+    return BudgetUse(tier=one.tier, write_class=one.write_class, records=0, bytes=0, **limits)
+
+
+def _calls_today(used: Metrics) -> dict[str, int]:
+    """How often language models were called since the day of UTC began, to read captures and to compare facts."""
+    calls = {"extraction": 0, "judge": 0}
+    for one in used.model_calls:
+        if one.day == used.at.astimezone(UTC).date():
+            calls["judge" if one.extractor.startswith(JUDGE_PREFIX) else "extraction"] += one.calls
+    return calls
 
 
 async def _pack_in_force(visitor: Visitor) -> Pack:

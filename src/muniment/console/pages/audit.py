@@ -1,16 +1,15 @@
 """Audit: the log, security events, the chain and its verification, archives, and the trail of a memory."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import Annotated, Any, cast, get_args
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.responses import StreamingResponse
 from pydantic_core import from_json, to_json
 
-from muniment.console.csv_lines import csv_line
+from muniment.console.export import file_of, pages_of
 from muniment.console.forms import raw_fields, read_form
-from muniment.console.listing import load_listing
+from muniment.console.listing import Listing, load_listing
 from muniment.console.progress import Progress, respond
 from muniment.console.rendering import HEADERS, page
 from muniment.console.urls import console_url, parse_time, query_fields
@@ -23,10 +22,12 @@ from muniment.model.events import Event, EventType
 router = APIRouter()
 
 PAGE_SIZE = 50
+# The latest memories that a trail can be chosen from.
+MEMORIES_OFFERED = 20
 # One transaction may write many events: so many are shown at first, all of them on request.
 MOST_SHOWN = 75
-# Events that an export reads at once.
-EXPORTED_AT_ONCE = 500
+# The columns of an export.
+COLUMNS = {name: name for name in ("seq", "at", "type", "actor", "event_id")} | {"data": "items"}
 # The log has no index by actor: so many events are searched for one page.
 SEARCHED = 1000
 TYPES: tuple[EventType, ...] = get_args(EventType)
@@ -46,14 +47,18 @@ async def log(request: Request, visitor: Auditor, before: Before = 0) -> Respons
         found = await _events(visitor, filters, before, whole="whole" in request.query_params)
     except InvalidInput as error:
         problem = error_text(error)
-    urls: dict[str, Any] = {
-        "first_url": console_url("audit", **filters),
-        "next_url": console_url("audit", **filters, before=found["more"]) if found["more"] else None,
-        "whole_url": console_url("audit", **filters, before=before, whole="yes"),
-        "csv_url": console_url("audit/export", **filters, format="csv"),
-        "lines_url": console_url("audit/export", **filters, format="jsonl"),
+    context: dict[str, Any] = {"types": TYPES, "filters": filters, "before": before}
+    context |= {"whole_url": console_url("audit", **filters, before=before, whole="yes")}
+    return page("audit.html", visitor, problem=problem, **context, **_urls("audit", filters, filters, found), **found)
+
+
+def _urls(path: str, typed: dict[str, str], filters: dict[str, str], found: dict[str, Any]) -> dict[str, Any]:
+    """The first and the next page of the log under a path, and what its filters find as files."""
+    return {
+        "first_url": console_url(path, **typed),
+        "next_url": console_url(path, **typed, before=found["more"]) if found["more"] else None,
+        "files": Listing("audit", filters, "", ()).files,
     }
-    return page("audit.html", visitor, problem=problem, types=TYPES, filters=filters, before=before, **urls, **found)
 
 
 def _filters(request: Request) -> dict[str, str]:
@@ -78,34 +83,15 @@ def _narrowed(filters: dict[str, str]) -> dict[str, Any]:
 async def export(request: Request, visitor: Auditor) -> Response:
     """The whole log in the range and by the filters, in its order, as a file: CSV or JSON Lines."""
     filters = _filters(request)
-    form = "jsonl" if request.query_params.get("format") == "jsonl" else "csv"
-    narrowed = _narrowed(filters)
 
-    async def lines() -> AsyncGenerator[str]:
-        if form == "csv":
-            yield csv_line("seq", "at", "type", "actor", "event_id", "data")
-        after = 0
-        while True:
-            found = await visitor.fabric.events(visitor.principal, after=after, limit=EXPORTED_AT_ONCE, **narrowed)
-            for one in found:
-                if not filters["actor"] or one.actor == filters["actor"]:
-                    yield _exported(one, form)
-            if not found or len(found) < EXPORTED_AT_ONCE:
-                return
-            after = found[-1].seq
+    async def fetch(limit: int, after: int | None, **narrowed: Any) -> Sequence[Event]:
+        return await visitor.fabric.events(visitor.principal, after=after or 0, limit=limit, **narrowed)
 
-    name = f"muniment-log-{visitor.fabric.access.now():%Y-%m-%d}.{form}"
-    kind = "text/csv; charset=utf-8" if form == "csv" else "application/jsonl"
-    return StreamingResponse(
-        lines(), media_type=kind, headers={**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
-    )
+    async def pages() -> AsyncGenerator[Sequence[Event]]:
+        async for found in pages_of(fetch, "seq", _narrowed(filters)):
+            yield [one for one in found if not filters["actor"] or one.actor == filters["actor"]]
 
-
-def _exported(event: Event, form: str) -> str:
-    if form == "jsonl":
-        return event.model_dump_json() + "\n"
-    data = to_json(event.items or event.data).decode()
-    return csv_line(str(event.seq), event.at.isoformat(), event.type, event.actor, event.event_id, data)
+    return await file_of(request, visitor, "log", COLUMNS, pages())
 
 
 async def _events(visitor: Visitor, filters: dict[str, str], before: int, *, whole: bool = False) -> dict[str, Any]:
@@ -125,11 +111,18 @@ async def _events(visitor: Visitor, filters: dict[str, str], before: int, *, who
 
 
 @router.get("/audit/security")
-async def security(visitor: Auditor, before: Before = 0) -> Response:
-    """Denied attempts, newest first."""
-    denied = {"type": SECURITY, "actor": "", "about": "", "since": "", "until": ""}
-    found = await _events(visitor, denied, before, whole=True)
-    return page("audit_security.html", visitor, before=before, **found)
+async def security(request: Request, visitor: Auditor, before: Before = 0) -> Response:
+    """Denied attempts, newest first, optionally of an actor or in a range of time."""
+    typed = query_fields(request, "actor", "since", "until")
+    filters = {"type": SECURITY, "about": "", **typed}
+    problem: str | None = None
+    found: dict[str, Any] = {"events": [], "more": None, "hidden": 0}
+    try:
+        found = await _events(visitor, filters, before, whole=True)
+    except InvalidInput as error:
+        problem = error_text(error)
+    context: dict[str, Any] = {"filters": typed, "before": before, **_urls("audit/security", typed, filters, found)}
+    return page("audit_security.html", visitor, problem=problem, **context, **found)
 
 
 @router.get("/audit/chain")
@@ -215,10 +208,14 @@ async def check_archives(request: Request, visitor: Auditor) -> Response:
 async def trail(request: Request, visitor: Auditor) -> Response:
     """The provenance of a memory: from its promotion back to its capture, and forward to its uses."""
     memory_id = query_fields(request, "memory_id")["memory_id"]
-    found = problem = None
+    fabric, who = visitor.fabric, visitor.principal
+    context: dict[str, Any] = {"memory_id": memory_id, "found": None, "latest": ()}
+    problem = None
     try:
-        found = await visitor.fabric.trail(visitor.principal, memory_id) if memory_id else None
+        if memory_id:
+            context["found"] = await fabric.trail(who, memory_id)
+        elif visitor.may("read_memory"):
+            context["latest"] = await fabric.memories.list(who, state="all", limit=MEMORIES_OFFERED)
     except (NotFound, InvalidInput) as error:
         problem = error_text(error)
-    status = 404 if problem else 200
-    return page("audit_trail.html", visitor, status=status, problem=problem, memory_id=memory_id, found=found)
+    return page("audit_trail.html", visitor, status=404 if problem else 200, problem=problem, **context)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from muniment.console.forms import read_form, redirect, text_field
 from muniment.console.listing import load_listing
+from muniment.console.pages.packs import in_force_now
 from muniment.console.rendering import page
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, InvalidInput, NotFound
@@ -15,6 +16,7 @@ from muniment.model.backfill import Backfill
 router = APIRouter()
 
 PAGE_SIZE = 20
+PACKS_OFFERED = 200
 
 Reader = Annotated[Visitor, Depends(Requires("read_packs"))]
 Reviewer = Annotated[Visitor, Depends(Requires("review"))]
@@ -23,7 +25,8 @@ Reviewer = Annotated[Visitor, Depends(Requires("review"))]
 @router.get("/packs/backfills")
 async def backfills(request: Request, visitor: Reader) -> Response:
     """The backfills, the latest first, with what waits for a person."""
-    return await _page(request, visitor)
+    in_force = await in_force_now(visitor)
+    return await _page(request, visitor, ref=in_force.pack if in_force is not None else "")
 
 
 async def _page(
@@ -31,7 +34,9 @@ async def _page(
 ) -> Response:
     fetch = partial(visitor.fabric.packs.backfills, visitor.principal)
     found = await load_listing(request, "packs/backfills", (), fetch, "backfill_id", size=PAGE_SIZE)
-    return page("backfills.html", visitor, problem=problem or found.problem, listing=found, ref=ref, plan=plan)
+    refs = [one.ref for one in await visitor.fabric.packs.list(visitor.principal, limit=PACKS_OFFERED)][::-1]
+    shown = problem or found.problem
+    return page("backfills.html", visitor, problem=shown, listing=found, ref=ref, plan=plan, refs=refs)
 
 
 @router.post("/packs/backfills/{act}")

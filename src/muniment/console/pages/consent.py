@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from muniment.console.export import file_of, pages_of
 from muniment.console.forms import lines_field, list_field, raw_fields, read_form, redirect, text_field, time_field
-from muniment.console.listing import Listing, load_listing
+from muniment.console.listing import RANGE, Listing, filter_values, load_listing
 from muniment.console.rendering import page
 from muniment.console.urls import query_fields
 from muniment.console.visitors import Requires, Visitor, error_text
@@ -22,6 +23,13 @@ MOST_RECORDS = 1000
 SUBJECTS_SHOWN = 200
 SOON = timedelta(days=30)
 FIELDS = ("subject", "purpose", "predicates", "labels", "basis", "valid_from", "valid_until", "evidence", "supersedes")
+
+_RECORD = ("consent_id", "subject", "action", "state", "purpose", "basis", "captured_at", "valid_from", "valid_until")
+COLUMNS = {name: name for name in (*_RECORD, "revoked_at", "auditor_id", "supersedes")} | {
+    "predicates_allowed": "predicates_allowed",
+    "data_classifications_allowed": "data_classifications_allowed",
+    "evidence_refs": "evidence_refs",
+}
 
 Reader = Annotated[Visitor, Depends(Requires("read_consent"))]
 Officer = Annotated[Visitor, Depends(Requires("consent"))]
@@ -108,13 +116,23 @@ async def consent(request: Request, visitor: Reader) -> Response:
     """The ledger of a subject, or all subjects."""
     if subject := query_fields(request, "subject")["subject"]:
         return await _ledger_page(visitor, subject)
-    fetch = partial(visitor.fabric.consent.list, visitor.principal)
-    found = await load_listing(request, "consent", (), fetch, "consent_id", size=MOST_RECORDS - 1)
-    return _subjects_page(visitor, found)
+    fetch = partial(visitor.fabric.consent.list, visitor.principal, latest=True)
+    found = await load_listing(request, "consent", RANGE, fetch, "consent_id", size=MOST_RECORDS - 1)
+    return await _subjects_page(visitor, found)
 
 
-def _subjects_page(visitor: Visitor, found: Listing, subject: str = "") -> Response:
-    subjects = subjects_of(found.items)
+@router.get("/consent/export")
+async def export(request: Request, visitor: Reader) -> Response:
+    """The records of the ledger as a file, oldest first: of a range of time, and of a subject, where one is given."""
+    narrowed = filter_values(query_fields(request, "subject", *RANGE))
+    pages = pages_of(partial(visitor.fabric.consent.list, visitor.principal), "consent_id", narrowed)
+    return await file_of(request, visitor, "consents", COLUMNS, pages)
+
+
+async def _subjects_page(visitor: Visitor, found: Listing, subject: str = "") -> Response:
+    subjects, now = subjects_of(found.items), visitor.fabric.access.now()
+    # Of all consents, however many there are, and not of this page alone.
+    soon = await visitor.fabric.consent.list(visitor.principal, ends_by=now + SOON, limit=MOST_RECORDS)
     return page(
         "consent.html",
         visitor,
@@ -122,7 +140,7 @@ def _subjects_page(visitor: Visitor, found: Listing, subject: str = "") -> Respo
         listing=found,
         subjects=subjects[:SUBJECTS_SHOWN],
         hidden=max(len(subjects) - SUBJECTS_SHOWN, 0),
-        ending=ending_soon(subjects, visitor.fabric.access.now()),
+        ending=ending_soon(subjects_of(soon), now),
         days=SOON.days,
         subject=subject,
     )
@@ -134,7 +152,7 @@ async def _ledger_page(
     try:
         records = await visitor.fabric.consent.list(visitor.principal, subject=subject, limit=MOST_RECORDS)
     except InvalidInput as error:
-        return _subjects_page(visitor, Listing("consent", {}, "", (), problem=error_text(error)), subject)
+        return await _subjects_page(visitor, Listing("consent", {}, "", (), problem=error_text(error)), subject)
     reach = await visitor.fabric.consent.reach(visitor.principal, subject=subject) if records else ()
     return page(
         "ledger.html",
@@ -151,7 +169,7 @@ async def _ledger_page(
 @router.get("/consent/new")
 async def new(visitor: Officer, subject: str | None = None, renews: str | None = None) -> Response:
     """The form for a consent; with `renews`, for the renewal of one."""
-    typed = dict.fromkeys(FIELDS, "") | {"subject": subject or "", "labels": "PII", "predicates": "*"}
+    typed = dict.fromkeys(FIELDS, "") | {"subject": subject or "", "predicates": "*"}
     earlier = await _find(visitor, subject, renews) if subject and renews else None
     if earlier is not None:
         typed |= {
@@ -173,7 +191,11 @@ async def _form_page(
     wrong_field: str | None = None,
 ) -> Response:
     terms = await visitor.fabric.consent.terms(visitor.principal)
+    chosen = set(typed["labels"].replace(",", " ").split()) or (set() if problem else set(terms.labels[:1]))
+    # One that a renewal has, and the pack no longer, stays as it is until somebody takes it away.
+    offered = [(one, one in chosen) for one in dict.fromkeys([*terms.labels, *sorted(chosen)])] if terms.labels else []
     context: dict[str, Any] = {"typed": typed, "earlier": earlier, "terms": terms, "wrong_field": wrong_field}
+    context |= {"offered_labels": offered}
     return page("grant.html", visitor, problem=problem, **context)
 
 
@@ -194,7 +216,7 @@ async def grant(request: Request, visitor: Officer) -> Response:
     except StorageUnavailable:
         raise
     except MunimentError as error:
-        typed = raw_fields(form, *FIELDS)
+        typed = raw_fields(form, *FIELDS) | {"labels": ", ".join(list_field(form, "labels"))}
         earlier = await _find(visitor, typed["subject"], typed["supersedes"]) if typed["supersedes"] else None
         wrong = _FORM_FIELDS.get(error.field or "", error.field)
         return await _form_page(visitor, typed, earlier, problem=error_text(error), wrong_field=wrong)

@@ -5,12 +5,13 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Depends, Request, Response
 
 from muniment.console.differences import differences, newer, older
-from muniment.console.forms import parse_qualifiers, raw_fields, read_form, redirect, text_field
+from muniment.console.forms import number_field, parse_qualifiers, raw_fields, read_form, redirect, text_field
 from muniment.console.listing import load_listing
 from muniment.console.rendering import page
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotPromotable
 from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
+from muniment.model.proposal import Proposal
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_queue"))]
@@ -41,14 +42,18 @@ async def resolve(request: Request, visitor: Reviewer, contradiction_id: str) ->
         if method is None:
             raise InvalidInput("choose how to settle it", field="way")
         keeps, coexists = method in ("supersede", "retract"), method == "coexist"
+        keep, note = text_field(form, "keep"), text_field(form, "note")
+        if keeps and keep is None:
+            raise InvalidInput("choose which one to keep", field="keep")
         settled = await visitor.fabric.contradictions.resolve(
             visitor.principal,
             contradiction_id,
             cast("ResolutionMethod", method),
-            keep=cast("Side | None", text_field(form, "keep")) if keeps else None,
+            keep=cast("Side | None", keep) if keeps else None,
             existing=parse_qualifiers(text_field(form, "existing"), "existing") if coexists else None,
             incoming=parse_qualifiers(text_field(form, "incoming"), "incoming") if coexists else None,
-            note=text_field(form, "note"),
+            note=note,
+            version=number_field(form, "version", None),
         )
     except (InvalidInput, Denied, Conflict, NotPromotable) as error:
         if "text/html" not in request.headers.get("accept", ""):
@@ -73,6 +78,8 @@ async def _contradictions_page(
     problem = error_text(error) if error is not None else found.problem
     shown = contradiction_id or (found.items[0].contradiction_id if found.items else None)
     one = await group.get(visitor.principal, shown) if shown is not None else None
+    recommended = one.recommendation if one is not None and one.contradiction.open else None
+    keep = recommended.keep if recommended is not None else None
     return page(
         "contradictions.html",
         visitor,
@@ -80,11 +87,18 @@ async def _contradictions_page(
         problem=problem,
         listing=found,
         one=one,
-        recommended=one.recommendation if one is not None and one.contradiction.open else None,
+        recommended=recommended,
+        incoming=_waiting(one) if one is not None else None,
         sides=_sides(one) if one is not None else None,
         closed=found.filters["closed"] == "yes",
-        typed=dict.fromkeys(FIELDS, "") | {"way": "supersede", "keep": "incoming"} | (typed or {}),
+        # What is recommended is chosen; nothing where nothing is.
+        typed=dict.fromkeys(FIELDS, "") | {"way": "supersede" if keep else "", "keep": keep or ""} | (typed or {}),
     )
+
+
+def _waiting(one: ContradictionDetails) -> Proposal | None:
+    """The incoming proposal, while it waits for a decision."""
+    return one.proposal if one.contradiction.open and one.incoming is None else None
 
 
 def _sides(one: ContradictionDetails) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from muniment.console.export import file_of, pages_of
 from muniment.console.forms import raw_fields, read_form, redirect, text_field
-from muniment.console.listing import load_listing
+from muniment.console.listing import RANGE, filter_values, load_listing
 from muniment.console.rendering import page
 from muniment.console.urls import query_fields
 from muniment.console.visitors import Requires, Visitor, error_text
@@ -17,6 +18,9 @@ from muniment.model.fields import build
 router = APIRouter()
 
 PAGE_SIZE = 20
+REQUESTS_SHOWN = 100
+_RECEIPT = ("erased_at", "erasure_id", "by", "requested_by", "subject", "user_id", "fact_id", "memories", "rows")
+RECEIPT_COLUMNS = {name: name for name in (*_RECEIPT, "purged_at")}
 
 Reader = Annotated[Visitor, Depends(Requires("read_erasures"))]
 Officer = Annotated[Visitor, Depends(Requires("erase"))]
@@ -35,11 +39,19 @@ async def receipts(request: Request, visitor: Reader) -> Response:
     return await _erasures_page(request, visitor, target, problem=problem)
 
 
+@router.get("/erasures/export")
+async def export_receipts(request: Request, visitor: Reader) -> Response:
+    """The receipts of a range of time, or all, as a file."""
+    values = filter_values(query_fields(request, *RANGE))
+    pages = pages_of(partial(visitor.fabric.erasures, visitor.principal), "erasure_id", values)
+    return await file_of(request, visitor, "receipts", RECEIPT_COLUMNS, pages)
+
+
 async def _erasures_page(
     request: Request, visitor: Visitor, target: dict[str, str], *, problem: str | None = None, **context: Any
 ) -> Response:
     fetch = partial(visitor.fabric.erasures, visitor.principal)
-    found = await load_listing(request, "erasures", (), fetch, "erasure_id", size=PAGE_SIZE)
+    found = await load_listing(request, "erasures", RANGE, fetch, "erasure_id", size=PAGE_SIZE)
     done = request.query_params.get("done")
     confirming = any(target.values()) and problem is None and visitor.may("erase")
     consents: int | None = None
@@ -49,12 +61,14 @@ async def _erasures_page(
     if confirming:
         person = {name: value or None for name, value in target.items()}
         held = await visitor.fabric.people.get(visitor.principal, **person)
-    context = {"mistyped": None} | context
+    context = {"mistyped": None, "status": 400 if problem or found.problem else 200} | context
+    waiting = await visitor.fabric.erasure_requests.list(visitor.principal, limit=REQUESTS_SHOWN)
     return page(
         "erasures.html",
         visitor,
-        problem=problem or found.problem,
+        problem=problem,
         listing=found,
+        waiting=waiting,
         done=next((one for one in found.items if one.erasure_id == done), None),
         target=target,
         confirming=confirming,
@@ -84,7 +98,9 @@ async def remove_text(request: Request, visitor: Officer) -> Response:
     """Erase the text of one memory that a search found."""
     form = await read_form(request, visitor)
     memory = await visitor.fabric.retract(visitor.principal, text_field(form, "memory_id") or "", reason="erased")
-    return page("name_search.html", visitor, typed={}, found=None, removed=memory.memory_id)
+    # The name stays in the field, to go on with the search.
+    typed = raw_fields(form, "name", "erasure_id")
+    return page("name_search.html", visitor, typed=typed, found=None, removed=memory.memory_id)
 
 
 @router.get("/erasures/fact")

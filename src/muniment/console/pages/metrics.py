@@ -3,7 +3,7 @@
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Request, Response
 
@@ -12,6 +12,7 @@ from muniment.console.forms import read_form, redirect, text_field
 from muniment.console.listing import load_listing
 from muniment.console.pages.packs import registered_pack
 from muniment.console.rendering import page
+from muniment.console.storage_counts import StorageCounts
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.inputs import check_write_class
@@ -32,12 +33,12 @@ Admin = Annotated[Visitor, Depends(Requires("work"))]
 
 
 @router.get("/metrics")
-async def metrics(visitor: Reader, window: str = "30d") -> Response:
+async def metrics(request: Request, visitor: Reader, window: str = "30d") -> Response:
     """The charts of a period."""
     if window not in WINDOWS:
         raise InvalidInput(f"expected one of {', '.join(WINDOWS)}", field="window")
-    since = visitor.fabric.access.now() - WINDOWS[window][1]
-    found = await visitor.fabric.metrics(visitor.principal, since=since)
+    counts = cast("StorageCounts", request.app.state.storage_counts)
+    found, counted_at = await counts.measured(visitor, visitor.fabric.access.now() - WINDOWS[window][1])
     floor: float | None = None
     if found.auto and visitor.may("read_packs"):
         with suppress(NotFound):
@@ -46,7 +47,7 @@ async def metrics(visitor: Reader, window: str = "30d") -> Response:
         "metrics.html",
         visitor,
         found=found,
-        figures=figures(found, floor),
+        figures=figures(found, floor, counted_at, visitor.zone),
         breakers=await visitor.fabric.work.breakers(visitor.principal) if visitor.may("read_work") else [],
         windows=[(name, title) for name, (title, _) in WINDOWS.items()],
         window=window,

@@ -1,6 +1,7 @@
 """Notices: what the visitor is told by mail, in a chat and by the browser; each person sets it for themselves."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -11,8 +12,8 @@ from muniment.console.rendering import page
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import InvalidInput, RateLimited, TooLarge
 from muniment.model.fields import WriteClass
-from muniment.model.notices import DigestEvery, Notice, NoticeChannel
-from muniment.notices.rules import MAY_READ, WORDS, kinds_for
+from muniment.model.notices import DAILY_AT, DigestEvery, Notice, NoticeChannel
+from muniment.notices.rules import MAY_READ, WORDS, Schedule, kinds_for
 
 router = APIRouter()
 
@@ -33,6 +34,10 @@ class Card:
     kinds: frozenset[str]
     classes: frozenset[str]
     digest: str
+    at: str
+    time_zone: str
+    # When the next digest goes out.
+    next_digest: datetime | None = None
 
     @property
     def title(self) -> str:
@@ -56,6 +61,8 @@ async def set_notice(request: Request, visitor: Person) -> Response:
         "kinds": _chosen(form, "kinds"),
         "classes": _chosen(form, "classes") or None,
         "digest": text_field(form, "digest"),
+        "at": text_field(form, "at") or DAILY_AT,
+        "time_zone": text_field(form, "time_zone") or visitor.zone,
     }
     try:
         made = await visitor.fabric.notices.set(visitor.principal, **fields)
@@ -92,7 +99,8 @@ def _chosen(form: FormData, name: str) -> list[str]:
 async def _page(visitor: Visitor, *, problem: str | None = None, typed: FormData | None = None) -> Response:
     found = await visitor.fabric.notices.list(visitor.principal, limit=_MOST)
     may = kinds_for(visitor.principal.roles)
-    cards = [_card(channel, found, may, typed) for channel in TITLES]
+    now = visitor.fabric.access.now()
+    cards = [_card(channel, found, may, typed, now, visitor.zone) for channel in TITLES]
     kinds = [(kind, WORDS[kind]) for kind in MAY_READ if kind in may]
     classes = get_args(WriteClass)
     return page(
@@ -103,16 +111,30 @@ async def _page(visitor: Visitor, *, problem: str | None = None, typed: FormData
         kinds=kinds,
         classes=classes,
         digests=get_args(DigestEvery),
+        zone=visitor.zone,
     )
 
 
-def _card(channel: NoticeChannel, found: list[Notice], may: frozenset[str], typed: FormData | None) -> Card:
+def _card(
+    channel: NoticeChannel, found: list[Notice], may: frozenset[str], typed: FormData | None, now: datetime, zone: str
+) -> Card:
+    """The form of a channel; `zone` is the visitor's, in which a digest is offered."""
     setting = next((one for one in found if one.channel == channel), None)
     if typed is not None and typed.get("channel") == channel:
-        fields = raw_fields(typed, "address", "digest")
+        fields = raw_fields(typed, "address", "digest", "at", "time_zone")
         kinds, classes = frozenset(_chosen(typed, "kinds")), frozenset(_chosen(typed, "classes"))
-        return Card(channel, setting, fields["address"], kinds, classes, fields["digest"])
+        digest, at, zone = fields["digest"], fields["at"], fields["time_zone"]
+        return Card(channel, setting, fields["address"], kinds, classes, digest, at, zone)
     if setting is None:
-        return Card(channel, None, "", may, frozenset(), "")
-    kinds, classes = frozenset[str](setting.kinds), frozenset[str](setting.classes)
-    return Card(channel, setting, setting.address or "", kinds, classes, setting.digest or "")
+        return Card(channel, None, "", may, frozenset(), "", DAILY_AT, zone)
+    return Card(
+        channel,
+        setting,
+        setting.address or "",
+        frozenset(setting.kinds),
+        frozenset(setting.classes),
+        setting.digest or "",
+        setting.at,
+        setting.time_zone,
+        Schedule(setting.digest, setting.at, setting.time_zone).next_after(now),
+    )

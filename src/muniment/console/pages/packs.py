@@ -25,7 +25,7 @@ router = APIRouter()
 
 PAGE_SIZE = 200
 MOST_CAPTURES, MOST_RECALLS = 10_000, 2_000
-BACKTEST_FIELDS = ("pack", "text", "against", "since", "until", "limit", "recalls", "texts")
+BACKTEST_FIELDS = ("pack", "text", "against", "since", "until", "limit", "recalls", "texts", "kind", "value")
 _CACHED_PACKS = 64
 
 Reader = Annotated[Visitor, Depends(Requires("read_packs"))]
@@ -80,20 +80,15 @@ async def packs(request: Request, visitor: Reader) -> Response:
     """The registered packs, newest first."""
     fetch = partial(visitor.fabric.packs.list, visitor.principal)
     found = await load_listing(request, "packs", (), fetch, "ref", size=PAGE_SIZE)
-    # The version of the same pack that was registered before each, if it is on the page.
-    before: dict[str, str | None] = {}
-    latest: dict[str, str] = {}
-    for one in found.items:
-        before[one.ref] = latest.get(one.pack.meta.id)
-        latest[one.pack.meta.id] = one.ref
-    in_force, own = await _in_force(visitor), builtin_pack()
+    in_force, own = await in_force_now(visitor), builtin_pack()
     is_older = in_force is not None and in_force.pack != own.ref and in_force.pack.startswith(f"{own.meta.id}@")
     offered = own.ref if is_older and all(one.ref != own.ref for one in found.items) else None
-    context: dict[str, Any] = {"listing": found, "before": before, "in_force": in_force, "offered": offered}
+    context: dict[str, Any] = {"listing": found, "in_force": in_force, "offered": offered}
     return page("packs.html", visitor, problem=found.problem, **context)
 
 
-async def _in_force(visitor: Visitor) -> Activation | None:
+async def in_force_now(visitor: Visitor) -> Activation | None:
+    """Return the activation of the pack in force; None in a tenant without any writes."""
     try:
         return await visitor.fabric.packs.in_force(visitor.principal)
     except NotFound:

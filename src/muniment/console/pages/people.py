@@ -7,7 +7,8 @@ from pydantic_core import to_json
 
 from muniment.console.forms import raw_fields, read_form, redirect, text_field
 from muniment.console.listing import Listing
-from muniment.console.pages.consent import MOST_RECORDS, chains_of
+from muniment.console.pages.consent import chains_of
+from muniment.console.pages.erasures import REQUESTS_SHOWN
 from muniment.console.rendering import HEADERS, page
 from muniment.console.urls import query_fields
 from muniment.console.visitors import Requires, Visitor, error_text
@@ -20,7 +21,6 @@ router = APIRouter()
 
 MEMORIES_SHOWN = 20
 READS_SHOWN = 20
-REQUESTS_SHOWN = 100
 FILE_NAME = "access-request"
 
 Officer = Annotated[Visitor, Depends(Requires("erase"))]
@@ -47,22 +47,21 @@ async def _start_page(visitor: Visitor, typed: dict[str, str], problem: str | No
 
 async def _person_page(request: Request, visitor: Visitor, typed: dict[str, str], person: Person) -> Response:
     group, who = visitor.fabric.people, visitor.principal
-    held = await group.get(who, **person)
     after, before = (request.query_params.get(name, "").strip() for name in ("after", "before"))
+    seen = await group.view(who, **person, reads=READS_SHOWN + 1, before=before or None)
     memories = await group.memories(who, **person, limit=MEMORIES_SHOWN + 1, after=after or None)
-    reads = await group.reads(who, **person, limit=READS_SHOWN + 1, after=before or None)
-    names = [one for one in (held.subject, *held.aliases) if one is not None]
-    consents = await visitor.fabric.consent.list(who, subject=names[0], limit=MOST_RECORDS) if names else []
-    asked = [one for one in await visitor.fabric.erasure_requests.list(who, limit=1000) if one.user_id == held.user_id]
+    held, reads = seen.held, seen.reads
+    texts = {one.memory_id: one.text for one in memories[:MEMORIES_SHOWN] if one.text}
     context: dict[str, Any] = {
         "typed": typed,
         "held": held,
         "captures": sum(one.captures for one in held.captures),
         "memories": _listing(typed, after, memories, "memory_id", MEMORIES_SHOWN),
         "reads": reads[:READS_SHOWN],
+        "texts": texts,
         "older_reads": reads[READS_SHOWN - 1].recall_id if len(reads) > READS_SHOWN else None,
-        "chains": chains_of(consents),
-        "asked": asked,
+        "chains": chains_of(seen.consents),
+        "asked": seen.requests,
     }
     return page("person.html", visitor, **context)
 
@@ -94,6 +93,19 @@ async def save(request: Request, kind: str, visitor: Officer) -> Response:
     saved = {"Content-Disposition": f'attachment; filename="{FILE_NAME}.{kind}"'}
     media_type = "application/json" if kind == "json" else "text/html; charset=utf-8"
     return Response(content, media_type=media_type, headers=HEADERS | saved)
+
+
+@router.post("/people/name")
+async def set_name(request: Request, visitor: Officer) -> Response:
+    """Set what people call a person, or remove it."""
+    form = await read_form(request, visitor)
+    typed = {name: text_field(form, name) or "" for name in ("subject", "user_id")}
+    name = text_field(form, "display_name") if text_field(form, "remove") is None else None
+    try:
+        await visitor.fabric.subjects.name(visitor.principal, typed["subject"], name)
+    except InvalidInput as error:
+        return await _start_page(visitor, typed, error_text(error))
+    return redirect(visitor, "people", "The name is saved" if name else "The name is removed", **typed)
 
 
 @router.post("/people/requests/refuse")

@@ -1,7 +1,9 @@
 """One proposal: its evidence, and every action of a reviewer."""
 
+import hmac
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Annotated, Any, Literal, cast, get_args
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -20,8 +22,9 @@ from muniment.console.forms import (
     text_field,
 )
 from muniment.console.pages.queue import REASONS
-from muniment.console.rendering import HEADERS, environment, highlight, label, page
-from muniment.console.spans import pretty, span_in_payload, span_in_text
+from muniment.console.quotes import quotes_of
+from muniment.console.rendering import HEADERS, environment, label, page
+from muniment.console.spans import pretty
 from muniment.console.urls import console_url
 from muniment.console.visitors import Requires, Visitor, error_text, sign_notice
 from muniment.errors import (
@@ -62,8 +65,11 @@ FIELDS: dict[Action, tuple[str, ...]] = {
 FORM_ERRORS = (InvalidInput, Denied, Conflict, NotPromotable)
 _STATUSES: tuple[tuple[type[MunimentError], int], ...] = ((VersionConflict, 412), (InvalidInput, 422), (Denied, 403))
 # What a reviewer expects of a decision: it is not said again.
-APPROVED, REJECTED, ON_HOLD = "Approved: it is now a memory", "Rejected", "On hold: it is asked later"
+APPROVED, REJECTED, ON_HOLD = "Approved: it is now a memory", "Rejected", "On hold: you can decide it later"
 USUAL = (APPROVED, REJECTED, ON_HOLD)
+CONTRADICTING = "Approved, but it contradicts another memory: settle it under Contradictions"
+# Why to approve what may have been written to be approved, by number.
+TRUST_REASONS = ("I checked its source", "it only quotes these words", "the gate is wrong about it")
 # Characters of a memory that a button names.
 SHORT = 32
 VERDICTS = {
@@ -95,10 +101,20 @@ async def proposal(request: Request, visitor: Reader, proposal_id: str) -> Respo
 @router.get("/queue/{proposal_id}/preview")
 async def preview(request: Request, visitor: Reviewer, proposal_id: str) -> Response:
     """What a run would recall before and after the approval."""
-    query = request.query_params.get("query", "").strip() or None
+    return await _preview(request, visitor, proposal_id, request.query_params.get("query", "").strip() or None)
+
+
+@router.post("/queue/{proposal_id}/preview")
+async def preview_query(request: Request, visitor: Reviewer, proposal_id: str) -> Response:
+    """The same for a query, which may name a person and so is not part of the address."""
+    form = await read_form(request, visitor)
+    return await _preview(request, visitor, proposal_id, text_field(form, "query"))
+
+
+async def _preview(request: Request, visitor: Visitor, proposal_id: str, query: str | None) -> Response:
     found = await visitor.fabric.queue.preview(visitor.principal, proposal_id, query=query)
     context: dict[str, Any] = {"preview": found, "query": query or "", "proposal_id": proposal_id}
-    if "part" in request.query_params:
+    if _by_script(request):
         return _fragment("parts/preview.html", **context)
     return page("preview.html", visitor, **context)
 
@@ -157,23 +173,33 @@ async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: For
     queue, target = visitor.fabric.queue, (visitor.principal, proposal_id)
     fields: dict[str, Any] = {name: text_field(form, name) for name in FIELDS[action]}
     fields["version"] = number_field(form, "version", None)
+    if action in ("approve", "both") and not was_opened(visitor.form_token, proposal_id, form):
+        raise Denied("open this proposal to approve it by itself; from the list it is approved like several")
     here = f"queue/{proposal_id}"
     match action:
         case "approve":
             status = (await queue.approve(*target, **fields)).status
             if status == "promoted":
-                return APPROVED, "queue"
+                # Those that it contradicts may have become memories since its page was shown.
+                met = fields["supersedes"] is None and await visitor.fabric.contradictions.list(
+                    visitor.principal, proposal_id=proposal_id, limit=1
+                )
+                return CONTRADICTING if met else APPROVED, "queue"
             if status == "duplicate":
                 return "Set aside as a duplicate of an existing memory", "queue"
             return f"Not promoted: it is now {label(status)}", here
         case "both":
+            found = await visitor.fabric.contradictions.get(visitor.principal, fields["contradiction_id"] or "")
+            if found.proposal.proposal_id != proposal_id:
+                raise InvalidInput("is of another proposal", field="contradiction_id")
             await visitor.fabric.contradictions.resolve(
                 visitor.principal,
-                fields["contradiction_id"] or "",
+                found.contradiction.contradiction_id,
                 "coexist",
                 existing=parse_qualifiers(fields["existing"], "existing"),
                 incoming=parse_qualifiers(fields["incoming"], "incoming"),
                 note=fields["note"],
+                version=fields["version"],
             )
             return "Approved: both are kept, each for its own runs", "queue"
         case "edit":
@@ -205,6 +231,18 @@ async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: For
         case "lift":
             await queue.lift(*target, **fields)
             return "Rejection lifted: the same fact can be proposed again", here
+
+
+def opened(form_token: str, proposal_id: str, version: int) -> str:
+    """The mark in the forms of a proposal's page: that this session opened the page of this version."""
+    return hmac.new(form_token.encode(), f"opened:{proposal_id}:{version}".encode(), sha256).hexdigest()
+
+
+def was_opened(form_token: str, proposal_id: str, form: FormData) -> bool:
+    """Whether a form is from the page of the proposal; a list approves only what is ordinary (REV-13)."""
+    version = number_field(form, "version", None)
+    mark = text_field(form, "opened") or ""
+    return version is not None and hmac.compare_digest(opened(form_token, proposal_id, version).encode(), mark.encode())
 
 
 async def _failed(
@@ -242,17 +280,19 @@ async def _proposal_page(
         visitor,
         evidence=found,
         proposal=found.proposal,
+        opened=opened(visitor.form_token, proposal_id, found.proposal.version),
         candidate=candidate,
         open=found.proposal.status in ("pending", "held"),
         others=others,
-        quoted=_quoted(found),
-        conflicts=_conflicts(found),
+        quoted=quotes_of(found),
+        conflicts=conflicts_of(found),
         opposites=_opposites(found),
         duplicates=_duplicates(found),
         open_form=open_form,
         typed=fields,
         tiers=get_args(Tier),
         reasons=REASONS,
+        trust_reasons=TRUST_REASONS,
         verdicts=VERDICTS,
         **context,
     )
@@ -308,21 +348,8 @@ def _json(text: str) -> Any:
         raise InvalidInput('expected JSON; put text in quotes, such as "email"', field="value") from None
 
 
-def _quoted(found: Evidence) -> dict[str, Any]:
-    """The capture's content with the source of the candidate highlighted."""
-    content = found.capture.content if found.capture is not None else None
-    if content is None:
-        return {"text": None, "payload": None, "fact": None}
-    candidate = found.proposal.candidate
-    fact = content.fact.model_dump(mode="json", exclude_none=True) if content.fact is not None else None
-    shown = {name: pretty(value) for name, value in (("payload", content.payload), ("fact", fact)) if value is not None}
-    quoted = {name: highlight(text, span_in_payload(text, candidate)) for name, text in shown.items()}
-    text = highlight(content.text, span_in_text(content.text, candidate)) if content.text else None
-    return {"text": text, "payload": None, "fact": None} | quoted
-
-
-def _conflicts(found: Evidence) -> list[dict[str, Any]]:
-    """Each memory that the proposal contradicts, and both texts with their differences."""
+def conflicts_of(found: Evidence) -> list[dict[str, Any]]:
+    """Each memory that the proposal contradicts, with both texts and their differences; what to replace comes first."""
     conflicts: list[dict[str, Any]] = []
     by_memory = {one.existing: one for one in found.contradictions}
     for memory_id in dict.fromkeys((*found.proposal.contradiction_check.contradicted, *by_memory)):
@@ -340,7 +367,12 @@ def _conflicts(found: Evidence) -> list[dict[str, Any]]:
                 "short": _short(memory),
             }
         )
-    return conflicts
+    return sorted(conflicts, key=_not_to_replace)
+
+
+def _not_to_replace(conflict: Mapping[str, Any]) -> bool:
+    """False for a memory that the proposal should replace by recommendation: these come first."""
+    return conflict["recommended"] is None or conflict["recommended"].keep != "incoming"
 
 
 def _short(memory: PromotedMemory) -> str:

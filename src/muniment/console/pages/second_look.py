@@ -1,10 +1,12 @@
 """Second look: a sample of what others decided is judged again without knowing how, to measure agreement."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from muniment.console.forms import read_form, redirect, text_field
+from muniment.console.pages.proposal import conflicts_of
+from muniment.console.quotes import quotes_of
 from muniment.console.rendering import page
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, InvalidInput
@@ -15,10 +17,14 @@ Reviewer = Annotated[Visitor, Depends(Requires("review"))]
 
 @router.get("/queue/second-look")
 async def second_look(visitor: Reviewer) -> Response:
-    """The next proposal to judge again, without its verdicts."""
-    found = await visitor.fabric.queue.second_look(visitor.principal)
-    progress = await visitor.fabric.queue.progress(visitor.principal)
-    return page("second_look.html", visitor, proposal=found.proposal, progress=progress)
+    """The next proposal to judge again with its evidence, without its verdicts."""
+    found = (await visitor.fabric.queue.second_look(visitor.principal)).evidence
+    progress = await visitor.fabric.queue.progress(visitor.principal, zone=visitor.zone)
+    context: dict[str, Any] = {"proposal": None}
+    if found is not None:
+        shown = {"quoted": quotes_of(found), "conflicts": conflicts_of(found)}
+        context = {"evidence": found, "proposal": found.proposal, "candidate": found.proposal.candidate, **shown}
+    return page("second_look.html", visitor, progress=progress, **context)
 
 
 @router.post("/queue/{proposal_id}/second-look")

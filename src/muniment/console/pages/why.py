@@ -1,20 +1,25 @@
 """Why visible: the filters that a memory meets in a recall, for a run or at a time; recorded recalls, and replay."""
 
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from muniment.console.listing import INPUT_ERRORS, input_problem, load_listing
+from muniment.console.export import file_of, pages_of
+from muniment.console.forms import read_form, text_field
+from muniment.console.listing import INPUT_ERRORS, filter_values, input_problem, load_listing
 from muniment.console.pages.packs import registered_pack
 from muniment.console.rendering import page
+from muniment.console.sealed_words import redirect_to_found, words_of
 from muniment.console.urls import parse_time, query_fields
 from muniment.console.visitors import Requires, Visitor
 from muniment.errors import InvalidInput, MunimentError
 from muniment.model.context import RunContext
 from muniment.model.explanation import Explanation, FilterName, FilterVerdict
 from muniment.model.promoted import PromotedMemory
+from muniment.model.recall import RecallSummary
 from muniment.recall.verbs import LOOKED_THROUGH
 
 router = APIRouter()
@@ -26,6 +31,8 @@ RECALLS_OFFERED = 12
 AROUND = timedelta(minutes=30)
 RECALLS_SEARCHED = 1000
 BELIEVED_SHOWN = 50
+MOMENT_FIELDS = ("user_id", "agent_id", "at", "query")
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 # What each filter lets through (REC-1).
 FILTERS: dict[FilterName, str] = {
     "user": "belongs to the run's user, or to the whole tenant",
@@ -60,6 +67,9 @@ REPLAY_REASONS: dict[str, str] = {
     "query_erased": "the query has been erased",
     "embedder": "the embedder used then is not available",
 }
+RECALL_FILTERS = ("user_id", "run_id", "agent_id", "memory_id", "since", "until")
+_RECALL = ("at", "recall_id", "run_id", "agent_id", "user_id", "pack", "as_of", "with_query", "returned", "omitted")
+RECALL_COLUMNS = {name: name for name in (*_RECALL, "degraded")}
 _RUN_FIELDS = ("user_id", "session_id", "workflow_id", "intent_id", "role", "labels", "qualifiers", "pack")
 
 
@@ -86,48 +96,74 @@ async def why(request: Request, visitor: Reader) -> Response:
 async def replay(request: Request, visitor: Annotated[Visitor, Depends(Requires("audit"))]) -> Response:
     """A recorded recall, run again as of its time."""
     recall_id = query_fields(request, "recall_id")["recall_id"]
+    fabric, who = visitor.fabric, visitor.principal
     found = problem = None
+    recent: Sequence[RecallSummary] = ()
     try:
-        found = await visitor.fabric.replay(visitor.principal, recall_id) if recall_id else None
+        if recall_id:
+            found = await fabric.replay(who, recall_id)
+        elif visitor.may("read_memory"):
+            recent = await fabric.recalls.list(who, limit=RECALLS_OFFERED)
     except INPUT_ERRORS as error:
         problem = input_problem(error)
-    context: dict[str, Any] = {"recall_id": recall_id, "replay": found, "reasons": REPLAY_REASONS}
+    context: dict[str, Any] = {"recall_id": recall_id, "replay": found, "recent": recent, "reasons": REPLAY_REASONS}
     return page("replay.html", visitor, problem=problem, **context)
 
 
 @router.get("/why/believed")
 async def believed(request: Request, visitor: Reader) -> Response:
     """What was known at a moment for a user, what an agent was told around it, and why."""
-    typed = query_fields(request, "user_id", "agent_id", "at", "query")
-    context: dict[str, Any] = {"memories": (), "recalls": (), "at": None, "more": False}
+    words = words_of(request, visitor, "query")
+    typed = query_fields(request, *MOMENT_FIELDS) | {"query": words.text}
+    context: dict[str, Any] = {"memories": (), "nearest": None, "recalls": (), "at": None, "more": False}
     problem = None
     try:
+        if words.problem is not None:
+            raise words.problem
         if (at := parse_time(typed["at"], "at")) is not None:
             context |= await _believed(visitor, typed, at)
     except INPUT_ERRORS as error:
         problem = input_problem(error)
     recent = () if context["at"] else await visitor.fabric.recalls.list(visitor.principal, limit=RECALLS_OFFERED)
-    return page("believed.html", visitor, problem=problem, typed=typed, recent=recent, around=AROUND, **context)
+    return page("believed.html", visitor, problem=problem, typed=typed, recent=recent, **context)
+
+
+@router.post("/why/believed")
+async def ask_believed(request: Request, visitor: Reader) -> Response:
+    """Lead to what was asked for; words that are looked for are sealed in the address."""
+    form = await read_form(request, visitor)
+    typed = {name: text_field(form, name) or "" for name in MOMENT_FIELDS}
+    return redirect_to_found(visitor, "why/believed", "query", typed)
 
 
 async def _believed(visitor: Visitor, typed: dict[str, str], at: datetime) -> dict[str, Any]:
     fabric, who = visitor.fabric, visitor.principal
     user, agent, query = (typed[name] or None for name in ("user_id", "agent_id", "query"))
     memories = await fabric.memories.list(who, user_id=user, query=query, as_of=at, limit=BELIEVED_SHOWN + 1)
-    named = await fabric.recalls.list(who, user_id=user, agent_id=agent, limit=RECALLS_SEARCHED)
-    near = [one for one in named if abs(one.at - at) <= AROUND]
+    # At either end of the calendar there is no time around.
+    since, until = (max(at, _FIRST + AROUND) - AROUND, min(at, _LAST - AROUND) + AROUND)
+    named: dict[str, Any] = {"user_id": user, "agent_id": agent, "since": since, "until": until}
+    near = await fabric.recalls.list(who, limit=RECALLS_SEARCHED, **named)
     near.sort(key=lambda one: abs(one.at - at))
     shown = {"memories": memories[:BELIEVED_SHOWN], "more": len(memories) > BELIEVED_SHOWN}
-    return {**shown, "recalls": near[:RECALLS_OFFERED], "at": at}
+    nearest = await fabric.recalls.get(who, near[0].recall_id) if near else None
+    return {**shown, "nearest": nearest, "recalls": near[1 : RECALLS_OFFERED + 1], "at": at}
 
 
 @router.get("/why/recalls")
 async def recalls(request: Request, visitor: Reader) -> Response:
     """The latest recalls."""
     fetch = partial(visitor.fabric.recalls.list, visitor.principal)
-    filters = ("user_id", "run_id", "agent_id", "memory_id")
-    found = await load_listing(request, "why/recalls", filters, fetch, "recall_id")
+    found = await load_listing(request, "why/recalls", RECALL_FILTERS, fetch, "recall_id")
     return page("recalls.html", visitor, listing=found, problem=found.problem, searched=LOOKED_THROUGH)
+
+
+@router.get("/why/recalls/export")
+async def export_recalls(request: Request, visitor: Reader) -> Response:
+    """The recalls that the filters find, never their queries, as a file."""
+    fetch = partial(visitor.fabric.recalls.list, visitor.principal)
+    pages = pages_of(fetch, "recall_id", filter_values(query_fields(request, *RECALL_FILTERS)))
+    return await file_of(request, visitor, "recalls", RECALL_COLUMNS, pages)
 
 
 @router.get("/why/recalls/{recall_id}")

@@ -18,12 +18,38 @@ if (current) current.parentElement.scrollLeft = current.offsetLeft - (current.pa
 // ---- times in the viewer's zone, UTC on hover ----
 export function localTimes(within = document) {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  const precise = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
   for (const time of within.querySelectorAll("time[datetime]:not([data-relative])")) {
     const at = new Date(time.dateTime);
-    if (!Number.isNaN(at.getTime())) time.textContent = format.format(at);
+    if (!Number.isNaN(at.getTime())) time.textContent = (time.closest("[data-event]") ? precise : format).format(at);
   }
 }
 localTimes();
+
+// ---- time inputs: shown and typed in the viewer's zone, sent in UTC ----
+const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+// The server's days begin in that zone too.
+document.cookie = `muniment_zone=${encodeURIComponent(zone)}; path=/console; samesite=strict; max-age=31536000`;
+const two = (n, width = 2) => String(n).padStart(width, "0");
+function localInputValue(at) {
+  const day = `${two(at.getFullYear(), 4)}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  return `${day}T${time}${at.getMilliseconds() ? `.${two(at.getMilliseconds(), 3)}` : ""}`;
+}
+for (const form of document.querySelectorAll("form:has(input[type=datetime-local])")) {
+  const fields = [...form.querySelectorAll("input[type=datetime-local]")];
+  for (const place of form.querySelectorAll("[data-zone]")) { place.textContent = "(your time)"; place.title = zone; }
+  for (const field of fields) {
+    const sent = field.getAttribute("value");
+    if (sent) { field.title = `${sent} UTC`; field.value = localInputValue(new Date(`${sent}Z`)); }
+  }
+  form.addEventListener("formdata", (event) => {
+    for (const field of fields) {
+      if (field.value) event.formData.set(field.name, new Date(field.value).toISOString());
+    }
+    if (form.method === "get") for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
+  });
+}
 
 // ---- relative times, by the server's clock ----
 const skew = document.body.dataset.now ? new Date(document.body.dataset.now) - Date.now() : 0;
@@ -62,6 +88,14 @@ export function toast(message, { undo, undoText = "Undo", seconds = 5 } = {}) {
   setTimeout(end, seconds * 1000);
   return end;
 }
+// What the toasts of this page say is shown again on the next one.
+const KEPT = "muniment-toasts";
+export function keepToasts() {
+  const texts = [...document.querySelectorAll("[data-toasts] .toast:not(:has(button)) span")].map((text) => text.textContent);
+  sessionStorage.setItem(KEPT, JSON.stringify(texts));
+}
+for (const text of JSON.parse(sessionStorage.getItem(KEPT) ?? "[]")) toast(text, { seconds: 12 });
+sessionStorage.removeItem(KEPT);
 // The notice after an action is part of the page, so that it shows without script too.
 const notice = document.querySelector("[data-notice]");
 if (notice) {
@@ -72,29 +106,61 @@ if (notice) {
   history.replaceState(null, "", clean);
 }
 
+// ---- density, as this browser remembers it ----
+const density = document.querySelector("button[data-density]");
+function showDensity() {
+  const compact = localStorage.getItem("muniment-density") === "compact";
+  document.documentElement.dataset.density = compact ? "compact" : "comfortable";
+  if (density) { density.hidden = false; density.textContent = compact ? "Comfortable rows" : "Compact rows"; }
+}
+density?.addEventListener("click", () => { localStorage.setItem("muniment-density", localStorage.getItem("muniment-density") === "compact" ? "comfortable" : "compact"); showDensity(); });
+showDensity();
+
 // ---- requests ----
+// A browser lets requests outlive their page only while their bodies are small: 64 KiB for all of them together.
+const SMALL_BODIES = 60_000;
+let outliving = 0, bound = 0;
+// Whether something is being sent that leaving the page would lose.
+export const losesByLeaving = () => bound > 0;
+export const fieldsOf = (form) => Object.fromEntries([...new FormData(form)].filter(([name]) => name !== "form_token"));
 export async function send(path, fields = {}) {
   const body = new URLSearchParams(fields);
   body.set("form_token", document.body.dataset.formToken ?? "");
-  const response = await fetch(path, { method: "POST", body, headers: { Accept: "application/json" }, keepalive: true });
-  const result = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(result.detail ?? `the server returned ${response.status}`);
-  return result;
+  const size = String(body).length, keepalive = outliving + size < SMALL_BODIES;
+  if (keepalive) outliving += size; else bound += 1;
+  try {
+    const response = await fetch(path, { method: "POST", body, headers: { Accept: "application/json" }, keepalive });
+    const result = await response.json().catch(() => ({}));
+    if (!response.ok) throw new Error(result.detail ?? `the server returned ${response.status}`);
+    return result;
+  } finally {
+    if (keepalive) outliving -= size; else bound -= 1;
+  }
 }
 
 // ---- the keyboard ----
 const bindings = new Map();
-export function key(name, act) { bindings.set(name, act); }
+// A key that is held down acts once, unless it only moves: the next proposal comes under it.
+export function key(name, act, { held = false } = {}) { bindings.set(name, { act, held }); }
 let previousKey = "";
 document.addEventListener("keydown", (event) => {
+  // In a field of several lines Enter begins a new one.
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches?.("form textarea")) {
+    event.preventDefault();
+    event.target.form.querySelector("button[type=submit]:not([disabled])")?.click();
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const typing = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
   if (typing) { if (event.key === "Escape") event.target.blur(); return; }
   if (document.querySelector("dialog[open]")) return;
   const both = `${previousKey} ${event.key}`;
   previousKey = event.key;
-  const act = bindings.get(both) ?? bindings.get(event.key);
-  if (act) { event.preventDefault(); previousKey = ""; act(event); }
+  const found = bindings.get(both) ?? bindings.get(event.key);
+  if (!found) return;
+  event.preventDefault();
+  previousKey = "";
+  if (!event.repeat || found.held) found.act(event);
 });
 const help = document.querySelector("[data-help]");
 const openHelp = () => help?.showModal();
@@ -108,7 +174,7 @@ for (const [letter, page] of [["q", "queue"], ["c", "contradictions"], ["m", "me
 
 // ---- reasons by number: the first key in an empty field picks one ----
 export function numberedReasons(form, choose) {
-  const input = form.querySelector("input[name=reason]");
+  const input = form.querySelector("[data-reasons]")?.parentElement.querySelector("input");
   const buttons = [...form.querySelectorAll("[data-reasons] button")];
   input?.addEventListener("keydown", (event) => {
     const button = input.value || event.ctrlKey || event.metaKey || event.altKey ? null : buttons[Number(event.key) - 1];
@@ -131,7 +197,7 @@ document.addEventListener("visibilitychange", watch);
 addEventListener("pageshow", watch);
 addEventListener("pagehide", () => { source?.close(); source = null; });
 export function live(onChange) { watchers.add(onChange); watch(); }
-export function showOpen(count) {
+function showOpen(count) {
   const badge = document.querySelector("[data-open-count]");
   if (badge) { badge.textContent = count; badge.hidden = !count; }
 }
@@ -140,7 +206,8 @@ if (document.querySelector("[data-open-count]")) live(({ open }) => showOpen(ope
 // ---- forms that are sent once, and forms that need a confirmation ----
 export function bindForms(within) {
   for (const form of within.querySelectorAll("form[data-once]")) {
-    form.addEventListener("submit", () => { for (const button of form.querySelectorAll("button")) button.disabled = true; });
+    // A disabled button would not be sent: which one was pressed has to be read first.
+    form.addEventListener("submit", () => setTimeout(() => { for (const button of form.querySelectorAll("button")) button.disabled = true; }));
   }
 }
 bindForms(document);

@@ -15,8 +15,10 @@ if (list) {
   key("k", () => move(-1));
 }
 
+// After a form that was refused the address is that of its action, which cannot be read.
+const address = location.href.replace(/\/resolve$/, "");
 async function refresh() {
-  const response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  const response = await fetch(address, { headers: { Accept: "text/html" } }).catch(() => null);
   if (!response?.ok) return;
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
   const one = document.querySelector("[data-contradiction]");
@@ -24,7 +26,7 @@ async function refresh() {
   if (one?.dataset.open === "yes" && again?.dataset.open !== "yes") one.querySelector("[data-changed]").hidden = false;
   const part = fresh.querySelector("[data-live=list]");
   if (list && part && !list.contains(document.activeElement)) { list.replaceChildren(...part.childNodes); localTimes(list); }
-  if (!list && part) location.reload();
+  if (!list && part) location.assign(address);
 }
 let lastSeq = null;
 live(({ seq }) => { if (lastSeq !== null && seq !== lastSeq) refresh(); lastSeq = seq; });

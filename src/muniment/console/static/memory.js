@@ -1,26 +1,5 @@
-// Memory and Why visible: time inputs in the viewer's zone and the time slider.
+// Memory and Why visible: the choice of what to explain, and the time slider.
 import { localTimes } from "./console.js";
-
-// ---- time inputs: shown in the viewer's zone, sent in UTC ----
-const two = (n, width = 2) => String(n).padStart(width, "0");
-function localInputValue(at) {
-  const day = `${two(at.getFullYear(), 4)}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-  return `${day}T${time}${at.getMilliseconds() ? `.${two(at.getMilliseconds(), 3)}` : ""}`;
-}
-for (const form of document.querySelectorAll("form[data-moments]")) {
-  const fields = [...form.querySelectorAll("input[type=datetime-local]")];
-  for (const zone of form.querySelectorAll("[data-zone]")) zone.textContent = "(your time)";
-  for (const field of fields) {
-    if (field.value) { field.title = `${field.value} UTC`; field.value = localInputValue(new Date(`${field.value}Z`)); }
-  }
-  form.addEventListener("formdata", (event) => {
-    for (const field of fields) {
-      if (field.value) event.formData.set(field.name, new Date(field.value).toISOString());
-    }
-    for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
-  });
-}
 
 // ---- typing into a group selects its option ----
 for (const choice of document.querySelectorAll("form[data-why] fieldset input[type=radio]")) {

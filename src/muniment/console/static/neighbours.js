@@ -7,28 +7,38 @@ export function rememberedList() {
   return { back, ids: found.ids ?? [], next: found.next ?? null };
 }
 export function rememberList(page, back) {
-  const ids = [...page.querySelectorAll("[data-live=list] [data-row][data-id]")].map((row) => row.dataset.id);
-  const next = page.querySelector("[data-live=list] a[rel=next]")?.getAttribute("href") ?? null;
-  sessionStorage.setItem(KEY, JSON.stringify({ back, ids, next }));
+  keep({ back, ids: idsIn(page), next: nextIn(page) });
 }
 
-async function loadMore(list, id) {
-  const url = list.ids.includes(id) ? list.next : list.back;
-  if (!url) return list;
+const idsIn = (page) => [...page.querySelectorAll("[data-live=list] [data-row][data-id]")].map((row) => row.dataset.id);
+const nextIn = (page) => page.querySelector("[data-live=list] a[rel=next]")?.getAttribute("href") ?? null;
+async function loaded(url) {
   const response = await fetch(url, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (!response?.ok) return list;
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  return response?.ok ? new DOMParser().parseFromString(await response.text(), "text/html") : null;
+}
+function keep(list) {
+  sessionStorage.setItem(KEY, JSON.stringify(list));
+  return list;
+}
+// The list goes on with what its next page has.
+async function loadMore(list) {
+  const page = await loaded(list.next);
+  if (!page) return list;
   const known = new Set(list.ids);
-  const ids = [...page.querySelectorAll("[data-live=list] [data-row][data-id]")].map((row) => row.dataset.id).filter((one) => !known.has(one));
-  const more = { back: list.back, ids: list.ids.includes(id) ? [...list.ids, ...ids] : [id, ...ids.filter((one) => one !== id)], next: page.querySelector("[data-live=list] a[rel=next]")?.getAttribute("href") ?? null };
-  sessionStorage.setItem(KEY, JSON.stringify(more));
-  return more;
+  return keep({ ...list, ids: [...list.ids, ...idsIn(page).filter((id) => !known.has(id))], next: nextIn(page) });
+}
+// A proposal that was opened from elsewhere, such as a notice: all that is open in the list comes after it.
+async function loadAround(list, id) {
+  const page = await loaded(list.back);
+  if (!page) return list;
+  return keep({ ...list, ids: [id, ...idsIn(page).filter((one) => one !== id)], next: nextIn(page) });
 }
 
 // The id of the next or the previous proposal; undefined at an end of the list.
 export async function nextProposal(id, by) {
   let list = rememberedList();
-  if (by > 0 && (list.ids.length ? list.ids.at(-1) === id && list.next : false)) list = await loadMore(list, id);
+  if (!list.ids.includes(id)) list = await loadAround(list, id);
+  if (by > 0 && list.ids.at(-1) === id && list.next) list = await loadMore(list);
   const at = list.ids.indexOf(id);
   return at < 0 ? undefined : list.ids[at + by];
 }

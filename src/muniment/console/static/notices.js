@@ -25,6 +25,17 @@ function follow() {
 follow();
 addEventListener("pageshow", follow);
 
+// ---- the time zones that the page Notices offers ----
+const zones = document.getElementById("time-zones");
+if (zones) {
+  const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  // The server knows it from the second page on.
+  for (const input of document.querySelectorAll("[data-browser-zone]")) input.defaultValue = input.value = here;
+  for (const place of document.querySelectorAll("[data-zone-here]")) place.textContent = here;
+  const others = (Intl.supportedValuesOf?.("timeZone") ?? []).filter((name) => name.includes("/") && name !== here);
+  zones.replaceChildren(...[here, "UTC", ...others].map((name) => new Option(name, name)));
+}
+
 // ---- the buttons of the page Notices ----
 const box = document.querySelector("[data-notifications]");
 if (box) {

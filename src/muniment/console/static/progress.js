@@ -1,7 +1,7 @@
 // Long work: shows its progress, then its result, without leaving the page.
 import { localTimes, toast } from "./console.js";
 
-for (const form of document.querySelectorAll("form[data-progress-title]")) form.addEventListener("submit", (event) => run(event, form));
+document.addEventListener("submit", (event) => { if (event.target.matches("form[data-progress-title]")) run(event, event.target); });
 
 async function run(event, form) {
   event.preventDefault();

@@ -1,11 +1,12 @@
 // One proposal: keyboard shortcuts, the next one at once after a decision, edits checked as you type, who else is looking.
-import { bindForms, key, live, localTimes, numberedReasons, send, toast } from "./console.js";
+import { checkWhileTyping } from "./check.js";
+import { bindForms, fieldsOf, keepToasts, key, live, localTimes, numberedReasons, send, toast } from "./console.js";
 import { nextProposal, prefetch, rememberedList } from "./neighbours.js";
-import { sendLater } from "./undo.js";
+import { allAnswered, isLeaving, sendLater } from "./undo.js";
 
 const here = () => document.querySelector("[data-proposal]");
-const path = (action, id = here().dataset.proposal) => `/console/queue/${encodeURIComponent(id)}/${action}`;
-const fieldsOf = (form) => Object.fromEntries([...new FormData(form)].filter(([name]) => name !== "form_token"));
+const pageOf = (id) => `/console/queue/${encodeURIComponent(id)}`;
+const path = (action) => `${pageOf(here().dataset.proposal)}/${action}`;
 const nameOf = () => { const text = document.querySelector("#fact").textContent.trim(); return text.length > 60 ? `${text.slice(0, 60)}…` : text; };
 const back = () => document.querySelector("[data-back]").href;
 
@@ -13,10 +14,10 @@ const back = () => document.querySelector("[data-back]").href;
 function show(id, page) {
   const fresh = new DOMParser().parseFromString(page, "text/html");
   const main = fresh.querySelector("#main");
-  if (!main?.querySelector("[data-proposal]")) { location.assign(`/console/queue/${encodeURIComponent(id)}`); return; }
+  if (!main?.querySelector("[data-proposal]")) { location.assign(pageOf(id)); return; }
   document.querySelector("#main").replaceChildren(...main.childNodes);
   document.title = fresh.title;
-  history.pushState(null, "", `/console/queue/${encodeURIComponent(id)}`);
+  history.pushState(null, "", pageOf(id));
   scrollTo(0, 0);
   setUp();
   document.querySelector("#main").focus({ preventScroll: true });
@@ -24,7 +25,7 @@ function show(id, page) {
 addEventListener("popstate", () => location.reload());
 async function go(by) {
   const next = await nextProposal(here().dataset.proposal, by);
-  if (next) location.assign(`/console/queue/${encodeURIComponent(next)}`);
+  if (next) location.assign(pageOf(next));
   else toast(by > 0 ? "This is the last proposal in the list" : "This is the first proposal in the list");
 }
 key("j", () => go(1));
@@ -55,10 +56,14 @@ const nameOfClone = (main) => main.querySelector("#fact")?.textContent.trim().sl
 function restore(id, main) {
   for (const button of main.querySelectorAll("button")) button.disabled = false;
   document.querySelector("#main").replaceChildren(...main.childNodes);
-  history.pushState(null, "", `/console/queue/${encodeURIComponent(id)}`);
+  history.pushState(null, "", pageOf(id));
   setUp();
 }
-function leave(result) {
+async function leave(result) {
+  // The answer to an earlier decision may come later than this one's, and may matter more.
+  await allAnswered();
+  keepToasts();
+  if (isLeaving()) return;
   const to = new URL(result.to === "/console/queue" ? back() : result.to, location.origin);
   to.searchParams.set("notice", result.signed_notice);
   location.assign(to);
@@ -72,46 +77,30 @@ function openForm(name) {
   details.querySelector("input:not([type=hidden]), select, textarea")?.focus();
   details.scrollIntoView({ block: "nearest" });
 }
+const form = (action) => document.querySelector(`form[data-action=${action}]`);
+// What may have been written to be approved asks for a reason first.
+const approve = () => { if (document.getElementById("approve")) openForm("approve"); else form("approve")?.requestSubmit(); };
 for (const [letter, name] of [["r", "reject"], ["e", "edit"], ["o", "override"], ["b", "both"], ["c", "comment"]]) key(letter, () => openForm(name));
 // After the browser has scrolled to the anchor, which takes the focus.
 if (location.hash.length > 1) addEventListener("load", () => setTimeout(() => openForm(location.hash.slice(1))));
-key("a", () => document.querySelector("form[data-action=approve]")?.requestSubmit());
-key("l", () => document.querySelector("form[data-action=hold]")?.requestSubmit());
+key("a", approve);
+key("l", () => form("hold")?.requestSubmit());
 key("s", () => { const form = document.querySelector("form[data-assign]"); if (form) { form.elements.to.value = ""; form.requestSubmit(); } });
 key("p", () => document.querySelector("[data-preview-form]")?.requestSubmit());
-
-// ---- check an edit against the gates as you type ----
-function checkWhileTyping(edit) {
-  const place = edit.querySelector("[data-check-place]");
-  let timer, requests = 0;
-  const check = async () => {
-    const request = ++requests;
-    place.setAttribute("aria-busy", "true");
-    let html;
-    try { ({ html } = await send(path("check"), fieldsOf(edit))); } catch (error) {
-      const problem = document.createElement("p");
-      problem.className = "problem";
-      problem.textContent = error.message;
-      html = problem.outerHTML;
-    }
-    if (request !== requests) return;
-    place.innerHTML = html;
-    place.removeAttribute("aria-busy");
-  };
-  edit.addEventListener("input", (event) => { if (event.target.name !== "note") { clearTimeout(timer); timer = setTimeout(check, 400); } });
-  edit.querySelector("[data-check-button]").addEventListener("click", (event) => { event.preventDefault(); clearTimeout(timer); check(); });
-}
 
 // ---- preview of recall after approval ----
 async function showPreview(event) {
   event.preventDefault();
   const form = event.currentTarget, place = document.querySelector("[data-preview-place]");
   place.setAttribute("aria-busy", "true");
-  const query = new URLSearchParams({ ...fieldsOf(form), part: "yes" });
-  const response = await fetch(`${path("preview")}?${query}`, { headers: { Accept: "application/json" } }).catch(() => null);
-  const result = await response?.json().catch(() => ({})) ?? {};
-  place.removeAttribute("aria-busy");
-  if (response?.ok) { place.innerHTML = result.html; localTimes(place); } else toast(result.detail ?? "the server cannot be reached");
+  try {
+    place.innerHTML = (await send(path("preview"), fieldsOf(form))).html;
+    localTimes(place);
+  } catch (error) {
+    toast(error.message);
+  } finally {
+    place.removeAttribute("aria-busy");
+  }
 }
 
 // ---- who else is looking, and changes by others ----
@@ -119,7 +108,7 @@ function showChange(message) {
   const place = document.querySelector("[data-changed]");
   place.textContent = `${message} `;
   const again = document.createElement("a");
-  again.href = location.pathname;
+  again.href = pageOf(here().dataset.proposal);
   again.textContent = "Reload";
   place.append(again);
   place.hidden = false;
@@ -140,13 +129,24 @@ setInterval(attend, 10000);
 let lastSeq = null;
 live(({ seq }) => { if (lastSeq !== null && seq !== lastSeq) attend(); lastSeq = seq; });
 
-// ---- two thumbs: swipe right to approve, left to reject ----
+// The second click of a double click meets the next proposal, which nobody has read yet.
+addEventListener("click", (event) => {
+  if (event.detail < 2 || !event.target.closest("[data-actions] button, [data-thumbs] button")) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, true);
+
+// ---- two thumbs: swipe right to approve what has nothing to notice, left to reject ----
+function swipeToApprove() {
+  if (document.querySelector("[data-thumbs]").dataset.swipe === undefined) toast("Read the warnings first. A swipe does not approve this proposal; the button does.");
+  else form("approve")?.requestSubmit();
+}
 let touch = null;
 addEventListener("touchstart", (event) => { touch = event.touches.length === 1 && !event.target.closest("pre, input, textarea, select, .scroll") ? { x: event.touches[0].clientX, y: event.touches[0].clientY } : null; }, { passive: true });
 addEventListener("touchend", (event) => {
   if (!touch || !document.querySelector("[data-thumbs]")?.checkVisibility()) return;
   const x = event.changedTouches[0].clientX - touch.x, y = event.changedTouches[0].clientY - touch.y;
-  if (Math.abs(x) > 120 && Math.abs(x) > 3 * Math.abs(y)) { if (x > 0) document.querySelector("form[data-action=approve]")?.requestSubmit(); else openForm("reject"); }
+  if (Math.abs(x) > 120 && Math.abs(x) > 3 * Math.abs(y)) { if (x > 0) swipeToApprove(); else openForm("reject"); }
 }, { passive: true });
 
 function setUp() {
@@ -154,11 +154,10 @@ function setUp() {
   document.querySelector("[data-back]").href = queue.back;
   for (const form of document.querySelectorAll("form[data-action]")) form.addEventListener("submit", (event) => { event.preventDefault(); decide(form); });
   const edit = document.querySelector("form[data-edit]");
-  if (edit) checkWhileTyping(edit);
+  if (edit) checkWhileTyping(edit, () => send(path("check"), fieldsOf(edit)));
   document.querySelector("[data-preview-form]")?.addEventListener("submit", showPreview);
-  const reject = document.querySelector("form[data-action=reject]");
-  if (reject) numberedReasons(reject, (reason, input) => { input.value = reason; reject.requestSubmit(); });
-  for (const button of document.querySelectorAll("[data-thumb]")) button.addEventListener("click", () => { if (button.dataset.thumb === "approve") document.querySelector("form[data-action=approve]")?.requestSubmit(); else openForm("reject"); });
+  for (const one of document.querySelectorAll("form[data-action]:has([data-reasons])")) numberedReasons(one, (reason, input) => { input.value = reason; one.requestSubmit(); });
+  for (const button of document.querySelectorAll("[data-thumb]")) button.addEventListener("click", () => { if (button.dataset.thumb === "approve") approve(); else openForm("reject"); });
   const main = document.querySelector("#main");
   localTimes(main);
   bindForms(main);

@@ -22,32 +22,37 @@ function move(by) {
   row.querySelector("[data-open]").focus();
   row.scrollIntoView({ block: "nearest" });
 }
-key("j", () => move(1));
-key("k", () => move(-1));
+key("j", () => move(1), { held: true });
+key("k", () => move(-1), { held: true });
 key("/", () => { document.querySelector(".filter-box").open = true; document.querySelector("[data-filter]").focus(); });
-// ---- density, as this browser remembers it ----
-const density = document.querySelector("[data-density]");
-function showDensity() {
-  const compact = localStorage.getItem("muniment-density") === "compact";
-  document.documentElement.dataset.density = compact ? "compact" : "comfortable";
-  if (density) { density.hidden = false; density.textContent = compact ? "Comfortable rows" : "Compact rows"; }
-}
-density?.addEventListener("click", () => { localStorage.setItem("muniment-density", localStorage.getItem("muniment-density") === "compact" ? "comfortable" : "compact"); showDensity(); });
-showDensity();
 for (const [letter, form] of [["e", "edit"], ["o", "override"]]) {
   key(letter, () => { const row = focusedRow(); if (row && reviews()) location.assign(`${row.querySelector("[data-open]").href}#${form}`); });
 }
 
+// ---- the head of the table sticks below the bar of actions, however many lines that takes ----
+const measured = new CSSStyleSheet();
+document.adoptedStyleSheets.push(measured);
+const barHeight = new ResizeObserver(([bar]) => measured.replaceSync(`:root { --bar-height: ${bar.target.offsetHeight}px; }`));
+
 // ---- selecting ----
 function show() {
   for (const row of rows()) {
-    const box = row.querySelector("input[name=proposal_id]");
+    const box = row.querySelector("input[name=items]");
     if (box) box.checked = selected.has(row.dataset.id);
     row.classList.toggle("selected", selected.has(row.dataset.id));
     row.classList.toggle("pending", pending.has(row.dataset.id));
   }
   const bulk = list.querySelector("[data-bulk]");
   if (!bulk) return;
+  barHeight.disconnect();
+  barHeight.observe(bulk);
+  for (const box of list.querySelectorAll("[data-select-group]")) {
+    const own = selectable().filter((row) => box.closest("tbody").contains(row)), chosen = own.filter((row) => selected.has(row.dataset.id)).length;
+    box.hidden = false;
+    box.disabled = !own.length;
+    box.checked = chosen > 0 && chosen === own.length;
+    box.indeterminate = chosen > 0 && !box.checked;
+  }
   const matching = bulk.querySelector("[data-all-matching]"), total = Number(matching.dataset.matching);
   const whole = selectable().length > 0 && selectable().every((row) => selected.has(row.dataset.id));
   if (!whole) everything = false;
@@ -61,7 +66,7 @@ function show() {
   bulk.querySelector("[data-approve]").disabled = !count;
   for (const button of bulk.querySelectorAll("[data-reject-open], [data-assign]")) { button.hidden = false; button.disabled = !count; }
 }
-const selectable = () => rows().filter((row) => !pending.has(row.dataset.id) && row.querySelector("input[name=proposal_id]:not(:disabled)"));
+const selectable = () => rows().filter((row) => !pending.has(row.dataset.id) && row.querySelector("input[name=items]:not(:disabled)"));
 function select(id, wanted) {
   if (wanted) selected.add(id); else selected.delete(id);
   show();
@@ -70,27 +75,41 @@ list.addEventListener("change", (event) => {
   if (event.target.matches("[data-select-all]")) {
     for (const row of selectable()) { if (event.target.checked) selected.add(row.dataset.id); else selected.delete(row.dataset.id); }
     show();
-  } else if (event.target.matches("input[name=proposal_id]")) select(event.target.value, event.target.checked);
+  } else if (event.target.matches("[data-select-group]")) {
+    const group = event.target.closest("tbody");
+    for (const row of selectable().filter((one) => group.contains(one))) { if (event.target.checked) selected.add(row.dataset.id); else selected.delete(row.dataset.id); }
+    show();
+  } else if (event.target.matches("input[name=items]")) select(event.target.closest("tr").dataset.id, event.target.checked);
 });
-key("x", () => { const row = focusedRow(); if (row?.querySelector("input[name=proposal_id]:not(:disabled)")) select(row.dataset.id, !selected.has(row.dataset.id)); });
+key("x", () => { const row = focusedRow(); if (row?.querySelector("input[name=items]:not(:disabled)")) select(row.dataset.id, !selected.has(row.dataset.id)); });
+
+// All of the page, then all that match, then none.
+key("X", () => {
+  const own = selectable(), whole = own.length > 0 && own.every((row) => selected.has(row.dataset.id));
+  const more = list.querySelector("[data-all-matching]:not([hidden])");
+  if (whole && more) { everything = true; show(); return; }
+  for (const row of own) { if (whole) selected.delete(row.dataset.id); else selected.add(row.dataset.id); }
+  show();
+});
 
 // ---- acting on the selected rows, else on the focused one ----
 function targets() {
   const some = rows().filter((row) => selected.has(row.dataset.id));
   return (some.length ? some : [focusedRow()]).filter((row) => row && !pending.has(row.dataset.id));
 }
-function actLater(message, targeted, request) {
+function actLater(message, targeted, request, undone) {
   const ids = targeted.map((row) => row.dataset.id);
   const focused = focusedRow() && ids.includes(focusedRow().dataset.id);
   const wereSelected = ids.filter((id) => selected.has(id));
   for (const id of ids) { pending.add(id); selected.delete(id); showProblem(id, ""); }
   const restore = () => { for (const id of ids) pending.delete(id); show(); };
-  const onUndo = () => { for (const id of wereSelected) selected.add(id); restore(); };
+  const onUndo = () => { for (const id of wereSelected) selected.add(id); undone?.(); restore(); };
   sendLater(message, request, { onUndo, onDone: (result) => finished(result, restore), onError: (error) => { restore(); for (const id of ids) showProblem(id, error.message); refresh(); } });
   show();
   if (focused) focusNext(ids);
 }
 function focusNext(ids) {
+  if (!ids.length) return;
   const next = rows().find((row) => !pending.has(row.dataset.id) && row.rowIndex > rowOf(ids[0]).rowIndex);
   next?.querySelector("[data-open]").focus();
 }
@@ -103,90 +122,126 @@ function showProblem(id, message) {
   const place = rowOf(id)?.querySelector("[data-row-problem]");
   if (place) { place.textContent = message; place.hidden = !message; }
 }
-const proposals = (some) => (some.length === 1 ? "one proposal" : `${some.length} proposals`);
 const path = (row, action) => `/console/queue/${encodeURIComponent(row.dataset.id)}/${action}`;
 
 async function approve() {
-  if (everything) { planThenApprove({ all: "yes", ...Object.fromEntries(new URLSearchParams(location.search)) }, targets()); return; }
+  if (everything) { planThen("approve", allMatching(), targets()); return; }
   const all = targets();
-  const some = all.filter((row) => row.querySelector("input[name=proposal_id]:not(:disabled)"));
+  const some = all.filter((row) => row.querySelector("input[name=items]:not(:disabled)"));
   if (some.length < all.length) toast("Someone else has to approve what you wrote or edited");
-  if (!some.length) return;
-  if (some.length > 1) { planThenApprove(some.map((row) => ["proposal_id", row.dataset.id]), some); return; }
-  const [row] = some, version = row.dataset.version, where = path(row, "approve");
-  actLater(`Approving one proposal: ${nameOf(row)}`, some, (send) => send(where, { version }));
+  if (some.length) planThen("approve", seen(some), some);
 }
 const nameOf = (row) => { const text = row.querySelector("[data-open]").textContent.trim(); return text.length > 60 ? `${text.slice(0, 60)}…` : text; };
 
-// ---- several at once: the mix is shown and confirmed, then sent after the delay with the versions that were seen ----
+// ---- from the list: the mix is shown and confirmed, then sent after the delay with the versions that were seen ----
+// INVARIANT: the list approves by plan alone, one row as many: what is not ordinary is left out (REV-13), or opened.
+const WORDS = { approve: ["Approve", "Approving"], reject: ["Reject", "Rejecting"], assign: ["Assign to me:", "Assigning to you"] };
 const planDialog = document.querySelector("dialog[data-plan-dialog]");
-let planned = null;
-async function planThenApprove(fields, some) {
+let planned = null, planning = false;
+// The last value of a name counts: nothing in the address replaces what was chosen here.
+const seen = (some) => [["items", some.map((row) => `${row.dataset.id}:${row.dataset.version}`).join(" ")]];
+const allMatching = () => [...[...new URLSearchParams(location.search)].filter(([name]) => name !== "items"), ["all", "yes"], ...seen(rows())];
+const counted = (count) => (count === 1 ? "one proposal" : `${count} proposals`);
+// Returns null if another dialog was opened meanwhile: that one is answered first.
+async function planOf(action, fields, dialog) {
+  planning = true;
+  const plan = await send("/console/queue/plan", [...fields, ["action", action]]).finally(() => { planning = false; });
+  if (document.querySelector("dialog[open]")) return null;
+  dialog.querySelector("[data-plan-place]").innerHTML = plan.html;
+  for (const link of dialog.querySelectorAll("[data-left-out]")) {
+    const row = rowOf(link.dataset.leftOut);
+    if (row) { link.textContent = nameOf(row); link.className = "user-text"; }
+  }
+  const names = new Map([...list.querySelectorAll(".display-name")].map((name) => [name.parentElement.querySelector("code, .mono")?.textContent, name.textContent]));
+  for (const subject of dialog.querySelectorAll("[data-subject]")) {
+    const name = document.createElement("bdi");
+    name.textContent = names.get(subject.dataset.subject) ?? "";
+    if (name.textContent) subject.before(name, " ");
+  }
+  plan.count = plan.items ? plan.items.split(" ").length : 0;
+  return plan;
+}
+// A mix that is not there yet cannot be confirmed, and the row that has the focus is not opened instead.
+addEventListener("keydown", (event) => { if (planning && event.key === "Enter") event.preventDefault(); }, true);
+async function planThen(action, fields, some) {
   let plan;
-  try { plan = await send("/console/queue/plan", fields); } catch (error) { toast(error.message); return; }
-  planned = { plan, some };
-  const place = planDialog.querySelector("[data-plan-place]");
-  place.innerHTML = plan.html;
-  const count = Number(place.querySelector("[data-plan]").dataset.approved);
-  planDialog.querySelector("[data-plan-count]").textContent = count === 1 ? "one proposal" : `${count} proposals`;
-  planDialog.querySelector("[data-confirm]").hidden = !count;
+  try { plan = await planOf(action, fields, planDialog); } catch (error) { toast(error.message); return; }
+  if (!plan) return;
+  if (plan.open) { location.assign(plan.open); return; }
+  planned = { action, plan, some };
+  for (const title of planDialog.querySelectorAll("[data-plan-title]")) title.textContent = WORDS[action][0];
+  planDialog.querySelector("[data-plan-count]").textContent = counted(plan.count);
+  planDialog.querySelector("[data-confirm]").hidden = !plan.count;
   planDialog.returnValue = "cancel";
   planDialog.showModal();
-  planDialog.querySelector(count ? "[data-confirm]" : "[value=cancel]").focus();
+  planDialog.querySelector(plan.count ? "[data-confirm]" : "[value=cancel]").focus();
 }
 planDialog?.addEventListener("close", () => {
-  const { plan, some } = planned ?? {};
+  const { action, plan, some } = planned ?? {};
   planned = null;
-  if (!plan) return;
-  for (const [id, message] of Object.entries(plan.left_out)) showProblem(id, message);
-  if (planDialog.returnValue !== "approve") return;
-  const items = plan.items.split(" "), ids = new Set(items.map((item) => item.split(":")[0]));
+  if (plan) afterPlan(action, plan, some, planDialog.returnValue === "confirmed", {});
+});
+function afterPlan(action, plan, some, confirmed, fields) {
+  const showLeftOut = () => { for (const [id, message] of Object.entries(plan.left_out)) showProblem(id, message); };
+  showLeftOut();
+  // What was left out may have changed since the list was loaded.
+  if (!confirmed) { if (Object.keys(plan.left_out).length) refresh(); return; }
+  const ids = new Set(plan.items.split(" ").map((item) => item.split(":")[0]));
+  const all = everything, dropped = Object.keys(plan.left_out).filter((id) => selected.delete(id));
   everything = false;
-  for (const id of Object.keys(plan.left_out)) selected.delete(id);
-  actLater(`Approving ${items.length === 1 ? "one proposal" : `${items.length} proposals`}`, some.filter((row) => ids.has(row.dataset.id)), async (send) => {
-    const result = await send("/console/queue/approve", { items: plan.items });
+  const taken = some.filter((row) => ids.has(row.dataset.id));
+  actLater(`${WORDS[action][1]} ${counted(plan.count)}${plan.count === 1 && taken.length ? `: ${nameOf(taken[0])}` : ""}`, taken, async (send) => {
+    const result = await send(`/console/queue/${action}`, { items: plan.items, ...fields });
     if (result.memories) result.takeBack = () => takeBack(result.memories);
     return result;
-  });
-  for (const [id, message] of Object.entries(plan.left_out)) showProblem(id, message);
-});
+  }, () => { for (const id of dropped) selected.add(id); everything = all; });
+  showLeftOut();
+}
 async function takeBack(memories) {
   try { toast((await send("/console/queue/take-back", { memories })).notice); } catch (error) { toast(error.message, { seconds: 12 }); }
   refresh();
 }
-// One request each: a conflict with one proposal does not stop the rest.
-function each(some, action, fields, done) {
-  const read = some.map((row) => [row.dataset.id, path(row, action), row.dataset.version]);
+// One alone: no plan, with the version that the row shows.
+function alone(row, action, fields, done) {
+  const { id, version } = row.dataset, where = path(row, action);
   return async (send) => {
-    const failed = {};
-    await Promise.all(read.map(async ([id, where, version]) => {
-      try { await send(where, { ...fields, version }); } catch (error) { failed[id] = error.message; }
-    }));
-    const count = read.length - Object.keys(failed).length;
-    return { notice: [count && `${count} ${done}`, ...new Set(Object.values(failed))].filter(Boolean).join("; "), failed };
+    try { await send(where, { ...fields, version }); } catch (error) { return { notice: error.message, failed: { [id]: error.message } }; }
+    return { notice: `1 ${done}` };
   };
 }
 function assign() {
   const some = targets();
-  if (some.length) actLater(`Assigning ${proposals(some)} to you`, some, each(some, "assign", {}, "assigned to you"));
+  if (everything || some.length > 1) planThen("assign", everything ? allMatching() : seen(some), some);
+  else if (some.length) actLater("Assigning one proposal to you", some, alone(some[0], "assign", {}, "assigned to you"));
 }
 const dialog = document.querySelector("dialog[data-reject]");
-let rejected = [];
-function openReject() {
-  rejected = targets();
-  if (!rejected.length || !dialog) return;
-  dialog.querySelector("[data-reject-count]").textContent = proposals(rejected);
+let rejected = [], rejectPlan = null;
+async function openReject() {
+  if (!dialog || dialog.open) return;
+  const some = targets();
+  let plan = null;
+  if (everything || some.length > 1) {
+    try { plan = await planOf("reject", everything ? allMatching() : seen(some), dialog); } catch (error) { toast(error.message); return; }
+    if (!plan) return;
+  } else if (some.length) dialog.querySelector("[data-plan-place]").replaceChildren();
+  else return;
+  rejected = some;
+  rejectPlan = plan;
+  dialog.querySelector("[data-reject-count]").textContent = counted(rejectPlan ? rejectPlan.count : 1);
+  const nothing = rejectPlan !== null && !rejectPlan.count;
+  for (const part of dialog.querySelectorAll("[data-reject-reason], [value=reject]")) part.hidden = nothing;
   dialog.returnValue = "cancel";
   dialog.showModal();
   dialog.querySelector("input").value = "";
-  dialog.querySelector("input").focus();
+  dialog.querySelector(nothing ? "[value=cancel]" : "input").focus();
 }
 if (dialog) numberedReasons(dialog, (reason, input) => { input.value = reason; dialog.close("reject"); });
 dialog?.addEventListener("close", () => {
-  if (dialog.returnValue !== "reject") return;
   const { reason, note } = Object.fromEntries(new FormData(dialog.querySelector("form")));
-  actLater(`Rejecting ${proposals(rejected)}`, rejected, each(rejected, "reject", { reason, note }, "rejected"));
-  dialog.querySelector("textarea").value = "";
+  const confirmed = dialog.returnValue === "reject";
+  if (rejectPlan) afterPlan("reject", rejectPlan, rejected, confirmed, { reason, note });
+  else if (confirmed) actLater("Rejecting one proposal", rejected, alone(rejected[0], "reject", { reason, note }, "rejected"));
+  if (confirmed) dialog.querySelector("textarea").value = "";
 });
 if (reviews()) {
   key("a", approve);
@@ -220,7 +275,7 @@ async function reload() {
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
   if (!fresh.querySelector("[data-live=list]")) { location.reload(); return; }
   const focused = focusedRow()?.dataset.id, at = focusedRow() ? rows().indexOf(focusedRow()) : -1;
-  const boxed = document.activeElement?.matches?.("input[name=proposal_id]");
+  const boxed = document.activeElement?.matches?.("input[name=items]");
   const problems = new Map(rows().map((row) => [row.dataset.id, row.querySelector("[data-row-problem]").textContent]));
   for (const part of document.querySelectorAll("[data-live]")) part.replaceChildren(...fresh.querySelector(`[data-live=${part.dataset.live}]`).childNodes);
   const there = new Set(rows().map((row) => row.dataset.id));
@@ -232,7 +287,7 @@ async function reload() {
   remember();
   if (focused) {
     const row = rowOf(focused) ?? rows()[Math.min(at, rows().length - 1)];
-    row?.querySelector(boxed ? "input[name=proposal_id]" : "[data-open]").focus({ preventScroll: true });
+    row?.querySelector(boxed ? "input[name=items]" : "[data-open]").focus({ preventScroll: true });
   }
 }
 live(({ seq, open }) => {

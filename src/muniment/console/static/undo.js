@@ -1,8 +1,9 @@
 // Actions that are sent after a few seconds, so that they can be undone. Leaving the page sends them at once.
-import { key, send, toast } from "./console.js";
+import { key, losesByLeaving, send, toast } from "./console.js";
 
 const SECONDS = 5;
-const pending = [];
+const pending = [], inFlight = new Set();
+let leaving = false;
 
 // One quiet line names the latest action that can be undone; those before it wait behind it.
 function showLatest() {
@@ -36,18 +37,50 @@ function undo(action = pending.at(-1)) {
   showLatest();
 }
 
-async function submit(action) {
-  if (!remove(action)) return;
+async function sendAndShow(action) {
   try {
     const result = await action.request(send);
     if (result?.notice && !(action.quiet?.() && result.usual)) toast(result.notice, result.takeBack ? { seconds: 30, undo: result.takeBack, undoText: "Take back" } : {});
-    await action.onDone?.(result);
+    return result;
   } catch (error) {
     toast(error.message, { seconds: 12 });
-    action.onError?.(error);
+    throw error;
   }
 }
 
+async function submit(action) {
+  if (!remove(action)) return;
+  // What many decisions at once take is waited for here; a single one is not, since the next item is there.
+  let closeBusy = null;
+  const busy = action.quiet ? 0 : setTimeout(() => { closeBusy = toast(`${action.message}: being sent…`, { seconds: 600 }); }, 1000);
+  const answer = sendAndShow(action);
+  inFlight.add(answer);
+  try {
+    const result = await answer.finally(() => inFlight.delete(answer));
+    await action.onDone?.(result);
+  } catch (error) {
+    action.onError?.(error);
+  } finally {
+    clearTimeout(busy);
+    closeBusy?.();
+  }
+}
+
+// Resolves once every action that is being sent has its answer, and shows it.
+export const allAnswered = () => Promise.allSettled(inFlight);
+
+// Whether another page is being opened: an answer that comes before it leads nowhere else.
+export const isLeaving = () => leaving;
+
 key("u", () => undo());
-// INVARIANT: an action is sent unless it is undone. `send` outlives the page.
-addEventListener("pagehide", () => { for (const action of [...pending]) submit(action); });
+// INVARIANT: an action is sent unless it is undone. What is too large to outlive the page is sent while the browser asks
+// whether to leave, and until it has arrived.
+function submitAll() { for (const action of [...pending]) submit(action); }
+addEventListener("beforeunload", (event) => {
+  leaving = true;
+  // A download begins like this too, and the page stays.
+  setTimeout(() => { leaving = false; }, SECONDS * 1000);
+  submitAll();
+  if (losesByLeaving()) event.preventDefault();
+});
+addEventListener("pagehide", submitAll);

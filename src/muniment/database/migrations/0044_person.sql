@@ -1,7 +1,7 @@
 -- The person themselves: what an end user may confirm (SUB-2), have forgotten (SUB-3) and answer (CON-9), one-time codes (SUB-5),
 -- requests for erasure, and a login that sees the rows of one person alone (SUB-1).
 
--- include schema/00_helpers.sql
+-- include migrations/helpers_until_0050.sql
 
 DO $$
 BEGIN

@@ -1,7 +1,7 @@
 -- A person's request to forget or to correct something is not confirmed as a fact (SUB-2, CAN-12), and ends when they have the
 -- memory forgotten that they meant.
 
--- include schema/00_helpers.sql
+-- include migrations/helpers_until_0050.sql
 
 DROP POLICY tenant_read ON memories;
 DROP POLICY tenant_promote ON memories;

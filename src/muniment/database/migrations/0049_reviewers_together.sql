@@ -2,7 +2,7 @@
 -- subjects.
 -- oldest program: 0048
 
--- include schema/00_helpers.sql
+-- include migrations/helpers_until_0050.sql
 
 ALTER TABLE verdicts DROP CONSTRAINT verdicts_action_check;
 ALTER TABLE verdicts ADD CONSTRAINT verdicts_action_check CHECK (action IN ('approve', 'edit', 'reject', 'hold', 'block', 'duplicate', 'withdraw', 'override',

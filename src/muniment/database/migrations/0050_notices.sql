@@ -1,6 +1,6 @@
 -- People are told outside the console: alerts and summaries by mail, in a chat and in the browser.
 
--- include schema/00_helpers.sql
+-- include migrations/helpers_until_0050.sql
 
 -- One row for each channel of a person; another setting of the channel is another row, and the earlier one is removed. The
 -- address is sealed under the tenant's own data key and goes with the removal. `roles` are those that the person had: nothing is

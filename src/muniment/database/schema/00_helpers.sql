@@ -2,16 +2,19 @@
 
 -- A policy of a table. Whoever it is for sees and writes rows of the transaction's own tenant only (ISO-1): `sees` and
 -- `writes` are further conditions on a row that is read or changed, and on a row that is written. `login` is the task of a
--- login, several with commas, or 'owner'; '' is everybody. Conditions are joined by AND: one with OR stands in parentheses.
+-- login, several with commas, 'owner' among them; '' is everybody but the login of end users, which has policies of its own
+-- (SUB-1). Conditions are joined by AND: one with OR stands in parentheses.
+-- All policies are permissive, and none contains a query: a cluster makes restrictive ones permissive on its shards without
+-- an error, and refuses queries (ADR 82). A login with narrower rights than others is left out of their policy.
 CREATE FUNCTION add_policy(
-  place text, policy text, command text, sees text DEFAULT '', writes text DEFAULT '', login text DEFAULT '', kind text DEFAULT 'PERMISSIVE'
+  place text, policy text, command text, sees text DEFAULT '', writes text DEFAULT '', login text DEFAULT ''
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   own CONSTANT text := 'tenant_id = current_setting(''muniment.tenant'', true)';
-  roles CONSTANT text := CASE login WHEN '' THEN 'PUBLIC' WHEN 'owner' THEN 'CURRENT_USER'
-    ELSE 'muniment_' || replace(login, ', ', ', muniment_') END;
+  tasks CONSTANT text := coalesce(nullif(login, ''), 'writer, recall, auditor, privacy, jobs, owner');
+  roles CONSTANT text := replace('muniment_' || replace(tasks, ', ', ', muniment_'), 'muniment_owner', 'CURRENT_USER');
 BEGIN
-  EXECUTE format('CREATE POLICY %I ON %I AS %s FOR %s TO %s', policy, place, kind, command, roles)
+  EXECUTE format('CREATE POLICY %I ON %I FOR %s TO %s', policy, place, command, roles)
     || CASE WHEN command <> 'INSERT' THEN format(' USING (%s)', concat_ws(' AND ', own, nullif(sees, ''))) ELSE '' END
     || CASE WHEN command IN ('INSERT', 'UPDATE') OR writes <> ''
          THEN format(' WITH CHECK (%s)', concat_ws(' AND ', own, nullif(writes, ''))) ELSE '' END;
@@ -26,21 +29,33 @@ BEGIN
   END LOOP;
 END $$;
 
--- A table whose new rows belong to the transaction that writes them: it took the number that they carry (AUD-1, SCL-5).
-CREATE FUNCTION rows_of_transaction(place text, policy text, writes text DEFAULT '', mark text DEFAULT 'txid') RETURNS void
-LANGUAGE plpgsql AS $$
+-- The policy for new rows of a table that belong to the transaction that writes them: it took the number that they carry (AUD-1,
+-- SCL-5).
+CREATE FUNCTION add_writing_policy(place text, policy text, writes text DEFAULT '', mark text DEFAULT 'txid', login text DEFAULT '')
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM add_policy(place, policy, 'INSERT', login => login,
+    writes => concat_ws(' AND ', mark || ' = muniment.transaction_mark()', nullif(writes, '')));
+END $$;
+
+-- A table whose new rows belong to the transaction that writes them.
+CREATE FUNCTION rows_of_transaction(place text, policy text, writes text DEFAULT '', mark text DEFAULT 'txid', login text DEFAULT '')
+RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM add_policy(place, 'tenant_read', 'SELECT');
-  PERFORM add_policy(place, policy, 'INSERT', writes => concat_ws(' AND ', mark || ' = muniment.transaction_mark()', nullif(writes, '')));
+  PERFORM add_writing_policy(place, policy, writes, mark, login);
 END $$;
 
 -- Columns with content, keys or hashes of them: the planner keeps no samples of them, which no erasure would reach (ERA-1).
 CREATE FUNCTION no_samples(place text, VARIADIC columns text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE one text;
 BEGIN
+  -- A cluster refuses it for a distributed table: there it is set at the coordinator, and `db migrate` sets it on the shards.
+  SET LOCAL citus.enable_ddl_propagation = off;
   FOREACH one IN ARRAY columns LOOP
     EXECUTE format('ALTER TABLE %I ALTER COLUMN %I SET STATISTICS 0', place, one);
   END LOOP;
+  SET LOCAL citus.enable_ddl_propagation = on;
 END $$;
 
 -- Tables that hold content or keys (in these columns) are divided by tenant into eight partitions, so that a purge rewrites one

@@ -1,6 +1,12 @@
 -- The logins, one for each task of the program. Each has only the rights that the tables below grant to it (CAP-6).
 
-CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
+-- Not by IF NOT EXISTS, which a cluster hands on to nodes that have it, and where only a superuser may run it.
+DO $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector') THEN
+    CREATE EXTENSION vector SCHEMA public;
+  END IF;
+END $$;
 
 -- Logins belong to the whole server: another database may have made them already.
 DO $$

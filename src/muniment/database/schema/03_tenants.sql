@@ -116,10 +116,13 @@ ALTER TABLE ticks ADD CONSTRAINT ticks_reset_recorded FOREIGN KEY (tenant_id, re
 SELECT no_samples('tenant_keys', 'wrapped');
 
 -- Which rows a transaction sees and writes.
-SELECT rows_of_tenant('tenant_keys', 'subjects');
+SELECT rows_of_tenant('subjects');
+-- Of the tenant's keys the writer makes the first; the officer's rotation makes others, and the owner takes old ones away.
+SELECT add_policy('tenant_keys', 'tenant', 'ALL', login => 'recall, auditor, privacy, jobs, owner');
+SELECT add_policy('tenant_keys', 'writer_read', 'SELECT', login => 'writer');
+SELECT add_policy('tenant_keys', 'first_key', 'INSERT', writes => 'version = 1', login => 'writer');
 SELECT add_policy('tenants', 'tenant', 'INSERT');
 CREATE POLICY every_tenant ON tenants FOR SELECT TO muniment_jobs USING (true);
-SELECT add_policy('tenant_keys', 'first_key', 'INSERT', writes => 'version = 1', login => 'writer', kind => 'RESTRICTIVE');
 SELECT add_policy('tenant_clock', 'tenant', 'ALL',
   writes => $$coalesce(at, '-infinity') <= coalesce(statement_timestamp() + muniment.clock_bound(), 'infinity')$$);
 CREATE POLICY every_tenant ON tenant_clock FOR SELECT TO muniment_jobs USING (true);

@@ -39,6 +39,9 @@ CREATE TABLE api_keys (
   CONSTRAINT api_keys_of_end_users CHECK (kind <> 'end_user' OR coalesce(user_id = principal_id, false) OR revoked_at IS NOT NULL)
 );
 
+-- Where a person's notices ask whether they still have a key.
+CREATE INDEX api_keys_by_principal ON api_keys (tenant_id, principal_id) WHERE kind = 'operator';
+
 -- That a request was made under a key of its caller's, in the transaction of what it asked for, and what was answered.
 -- `key` and `fingerprint` are keyed digests of the caller's key and of what was asked; neither can be told from them.
 -- `answer` is sealed under a key that only the tenant's own data key and the caller's key make together, and the caller's is

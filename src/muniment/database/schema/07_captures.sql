@@ -43,6 +43,13 @@ CREATE TABLE captures (
     OR (origin IS NOT NULL AND vouched = origin AND starts_with(origin, 'import:') AND length(origin) > 7 AND source = 'operator')),
   CONSTRAINT captures_valid CHECK (valid_from < valid_until)
 ) PARTITION BY HASH (tenant_id);
+-- What is of one person: of their own runs, or about them.
+CREATE INDEX captures_by_user ON captures (tenant_id, user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX captures_by_subject ON captures (tenant_id, subject) WHERE subject IS NOT NULL;
+CREATE INDEX captures_by_entity ON captures (tenant_id, entity) WHERE entity IS NOT NULL;
+-- What a person stated in their own name.
+CREATE INDEX captures_stated ON captures (tenant_id, author, seq, capture_id)
+  WHERE source = 'operator' AND kind = 'statement' AND vouched IS NULL;
 SELECT divide_by_tenant('captures', 'content');
 
 -- Keys under which captures were made, each its principal's own (CAP-4, CAP-12). Outlives the capture it names. `digest` is

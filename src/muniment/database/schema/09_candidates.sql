@@ -168,17 +168,18 @@ CREATE TABLE candidates (
   valid_until     timestamptz,
   third_party     boolean NOT NULL DEFAULT false,
   fingerprint     bytea,
+  language        text COLLATE "C",
+  confined_to       text COLLATE "C" NOT NULL DEFAULT '',
+  prior_confined_to text COLLATE "C" NOT NULL DEFAULT '',
+  exceptions      jsonb,
   -- What a memory must share with its candidate, '' for none, in one column that a foreign key can hold.
   facts           text COLLATE "C" GENERATED ALWAYS AS (md5(
     capture_id || chr(31) || class || chr(31) || classification || chr(31) || holder || chr(31) || coalesce(subject, '') || chr(31)
     || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31) || coalesce(user_id, '') || chr(31)
     || coalesce(session_id, '') || chr(31) || coalesce(workflow_id, '') || chr(31) || coalesce(intent_id, '') || chr(31)
     || coalesce(qualifiers::text, '') || chr(31) || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
-    || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, '') || chr(31) || third_party::text)) STORED,
-  language        text COLLATE "C",
-  confined_to       text COLLATE "C" NOT NULL DEFAULT '',
-  prior_confined_to text COLLATE "C" NOT NULL DEFAULT '',
-  exceptions      jsonb,
+    || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, '') || chr(31) || third_party::text || chr(31)
+    || coalesce(corrects, ''))) STORED,
   PRIMARY KEY (tenant_id, candidate_id),
   UNIQUE (tenant_id, candidate_id, author, editors, facts),
   CONSTRAINT candidates_to_edit UNIQUE (tenant_id, candidate_id, editors, confined_to),
@@ -200,6 +201,10 @@ CREATE UNIQUE INDEX candidates_one_fact ON candidates (tenant_id, fact) WHERE fa
 CREATE INDEX candidates_by_fingerprint ON candidates (tenant_id, fingerprint) WHERE fingerprint IS NOT NULL;
 -- By which an agent is told what of its items waits.
 CREATE INDEX candidates_items ON candidates (tenant_id, entity) WHERE predicate = 'item';
+-- What is of one person, as of captures.
+CREATE INDEX candidates_by_user ON candidates (tenant_id, user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX candidates_by_subject ON candidates (tenant_id, subject) WHERE subject IS NOT NULL;
+CREATE INDEX candidates_by_entity ON candidates (tenant_id, entity) WHERE entity IS NOT NULL;
 SELECT divide_by_tenant('candidates', 'content', 'fact', 'fingerprint');
 SELECT key_between_partitions('candidates', 'tenant_id, capture_seq, live_capture_id, author',
   'captures', 'tenant_id, seq, capture_id, author');

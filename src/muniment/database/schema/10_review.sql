@@ -33,8 +33,7 @@ CREATE TABLE proposals (
   restores       text COLLATE "C",
   PRIMARY KEY (tenant_id, proposal_id),
   CONSTRAINT proposals_of_candidate UNIQUE NULLS NOT DISTINCT (tenant_id, candidate_id, restores),
-  CONSTRAINT proposals_tenant_id_proposal_id_candidate_id_tier_derived__key1
-    UNIQUE (tenant_id, proposal_id, candidate_id, tier_derived, class),
+  CONSTRAINT proposals_to_promote UNIQUE (tenant_id, proposal_id, candidate_id, tier_derived, class, action),
   FOREIGN KEY (tenant_id, candidate_id) REFERENCES candidates (tenant_id, candidate_id),
   FOREIGN KEY (tenant_id, edit_of) REFERENCES proposals (tenant_id, proposal_id),
   FOREIGN KEY (tenant_id, reopens) REFERENCES proposals (tenant_id, proposal_id),
@@ -214,7 +213,7 @@ CREATE TABLE breakers (
 
 -- Who looks at which proposal, since when, and when they were last seen to. No verdict: nothing rests on it, and it is
 -- forgotten once they look no more.
-CREATE TABLE attendances (
+CREATE TABLE presence (
   tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   proposal_id text COLLATE "C" NOT NULL,
   principal   text COLLATE "C" NOT NULL,
@@ -223,7 +222,7 @@ CREATE TABLE attendances (
   PRIMARY KEY (tenant_id, proposal_id, principal),
   FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id)
 );
-CREATE INDEX attendances_by_time ON attendances (tenant_id, at);
+CREATE INDEX presence_by_time ON presence (tenant_id, at);
 
 -- Views of the queue that people save, each their own: filters and order, never whom they look for, so that no erasure has to
 -- reach them.
@@ -243,19 +242,18 @@ SELECT no_samples('verdicts', 'remark');
 SELECT no_samples('consent_requests', 'mark');
 
 -- Which rows a transaction sees and writes.
-SELECT rows_of_tenant('proposals', 'waiting_proposals', 'rejection_marks', 'refusals', 'attendances', 'saved_views');
+SELECT rows_of_tenant('proposals', 'waiting_proposals', 'rejection_marks', 'refusals', 'presence', 'saved_views');
 SELECT rows_of_transaction('proposal_contradictions', 'tenant_find');
 SELECT rows_of_transaction('consent_requests', 'tenant_ask', writes => 'answer IS NULL');
 SELECT add_policy('consent_requests', 'answer_once', 'UPDATE', sees => 'answer IS NULL',
   writes => 'answer IS NOT NULL AND answered_txid = muniment.transaction_mark()', login => 'privacy');
-SELECT rows_of_transaction('verdicts', 'tenant_decide');
+SELECT rows_of_transaction('verdicts', 'tenant_decide', login => 'writer');
 -- An erasure ends what still waits in the queue, and does nothing else there.
-SELECT add_policy('verdicts', 'officer_withdraw', 'INSERT', writes => $$action = 'withdraw'$$, login => 'privacy', kind => 'RESTRICTIVE');
+SELECT add_writing_policy('verdicts', 'officer_withdraw', $$action = 'withdraw'$$, login => 'privacy');
 -- An erasure blanks content as the owner (`erase_content`).
 SELECT add_policy('verdicts', 'blank', 'UPDATE', login => 'owner');
-SELECT rows_of_transaction('breakers', 'tenant_switch');
-SELECT add_policy('breakers', 'jobs_open', 'INSERT', writes => 'open', login => 'jobs', kind => 'RESTRICTIVE');
-SELECT add_policy('breakers', 'people_close', 'INSERT', writes => 'NOT open', login => 'writer', kind => 'RESTRICTIVE');
+SELECT rows_of_transaction('breakers', 'jobs_open', 'open', login => 'jobs');
+SELECT add_writing_policy('breakers', 'people_close', 'NOT open', login => 'writer');
 
 -- Who may do what.
 GRANT SELECT, INSERT ON verdicts, proposal_contradictions, rejection_marks, refusals, consent_requests, breakers TO muniment_writer;
@@ -269,7 +267,7 @@ GRANT SELECT (tenant_id, proposal_id, candidate_id, pack) ON proposals TO munime
 GRANT SELECT (tenant_id, proposal_id, candidate_id, class, enqueued_at, due_at, pack, edit_of, audits) ON proposals TO muniment_jobs;
 GRANT SELECT (tenant_id, proposal_id, action), INSERT ON verdicts TO muniment_privacy;
 GRANT SELECT (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at) ON verdicts TO muniment_jobs;
-GRANT SELECT, INSERT, UPDATE (since, at) ON attendances TO muniment_writer;
-GRANT SELECT (tenant_id, at), DELETE ON attendances TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (since, at) ON presence TO muniment_writer;
+GRANT SELECT (tenant_id, at), DELETE ON presence TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (filters, saved_at), DELETE ON saved_views TO muniment_writer;
 GRANT SELECT ON saved_views TO muniment_auditor;

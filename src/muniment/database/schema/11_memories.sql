@@ -1,8 +1,8 @@
 -- Promoted memory: immutable metadata, sealed bodies apart, a narrow table for recall's filters, how a memory ends.
 
 -- Four eyes stand in the schema (REV-4): author and editors are the candidate's, approver and action the verdict's, the derived
--- tier the proposal's, the pack the verdict's, label, subject and scope the candidate's (`facts`), `sensitive` what the pack says
--- of the label, all by foreign key; the checks then compare them. People are compared by the look of their names (REV-15), and
+-- tier and what was asked for (`proposal_action`) the proposal's, the pack the verdict's, label, subject, scope and the memory
+-- that it corrects the candidate's (`facts`), `sensitive` what the pack says of the label, all by foreign key; the checks then compare them. People are compared by the look of their names (REV-15), and
 -- whoever said a thing (`vouched`) counts as its author. '' stands for "none" in scope columns, so that foreign keys over them
 -- are never skipped for a null.
 CREATE TABLE memories (
@@ -61,21 +61,24 @@ CREATE TABLE memories (
     || priority::numeric::text || chr(31) || confidence::numeric::text || chr(31)
     || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
     || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, ''))) STORED,
+  confirm_floor    float8,
+  corrects         text COLLATE "C",
+  proposal_action  text NOT NULL,
   -- What it must share with its candidate.
   facts            text COLLATE "C" GENERATED ALWAYS AS (md5(
     capture_id || chr(31) || class || chr(31) || classification || chr(31) || holder || chr(31) || coalesce(subject, '') || chr(31)
     || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31) || user_id || chr(31)
     || session_id || chr(31) || workflow_id || chr(31) || intent_id || chr(31)
     || coalesce(qualifiers::text, '') || chr(31) || coalesce(extract(epoch FROM valid_from AT TIME ZONE 'UTC')::text, '') || chr(31)
-    || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, '') || chr(31) || third_party::text)) STORED,
-  confirm_floor    float8,
+    || coalesce(extract(epoch FROM valid_until AT TIME ZONE 'UTC')::text, '') || chr(31) || third_party::text || chr(31)
+    || coalesce(corrects, ''))) STORED,
   PRIMARY KEY (tenant_id, memory_id),
   UNIQUE (tenant_id, proposal_id),
   UNIQUE (tenant_id, memory_id, filters),
   FOREIGN KEY (tenant_id, candidate_id, author, editors, facts)
     REFERENCES candidates (tenant_id, candidate_id, author, editors, facts),
-  CONSTRAINT memories_of_its_proposal FOREIGN KEY (tenant_id, proposal_id, candidate_id, tier_derived, class)
-    REFERENCES proposals (tenant_id, proposal_id, candidate_id, tier_derived, class),
+  CONSTRAINT memories_of_its_proposal FOREIGN KEY (tenant_id, proposal_id, candidate_id, tier_derived, class, proposal_action)
+    REFERENCES proposals (tenant_id, proposal_id, candidate_id, tier_derived, class, action),
   -- A memory is decided under the pack of its verdict, which is the one in force then (PAC-9); the proposal may be older.
   CONSTRAINT memories_as_decided FOREIGN KEY (tenant_id, verdict_id, proposal_id, approver, approver_kind, verdict_action, pack)
     REFERENCES verdicts (tenant_id, verdict_id, proposal_id, by, by_kind, action, pack),
@@ -97,7 +100,9 @@ CREATE TABLE memories (
   CONSTRAINT memories_confirmed CHECK (
     (approver_kind = 'end_user') = (confirm_floor IS NOT NULL)
     AND (approver_kind <> 'end_user' OR (
-      class IN ('preference', 'statement') AND tier <> 'durable' AND tier_derived <> 'durable' AND NOT third_party
+      -- It is a fact to keep: a request to forget or to correct something is not theirs to confirm (CAN-12).
+      proposal_action = 'promote' AND corrects IS NULL
+      AND class IN ('preference', 'statement') AND tier <> 'durable' AND tier_derived <> 'durable' AND NOT third_party
       AND user_id = approver AND trust >= confirm_floor
       AND (subject IS NULL OR split_part(subject, ':', 2) = user_id) AND (entity IS NULL OR split_part(entity, ':', 2) = user_id)))),
   CONSTRAINT memories_confirm_floor FOREIGN KEY (tenant_id, pack, confirm_floor) REFERENCES pack_confirmations (tenant_id, pack, trust_floor),
@@ -114,10 +119,14 @@ CREATE TABLE memories (
   CHECK (tier <> 'working' OR session_id <> '')
 );
 CREATE INDEX memories_by_key ON memories (tenant_id, entity, predicate) WHERE entity IS NOT NULL;
+-- What is of one person: of their own runs, or about them; as their entity, by the key.
+CREATE INDEX memories_by_user ON memories (tenant_id, user_id) WHERE user_id <> '';
+CREATE INDEX memories_by_subject ON memories (tenant_id, subject) WHERE subject IS NOT NULL;
 CREATE INDEX memories_by_decision ON memories (tenant_id, decision_key) WHERE decision_key IS NOT NULL;
--- In the order of their promotion: all of a tenant, and those that policy promoted alone.
-CREATE INDEX memories_by_number ON memories (tenant_id, born_seq, memory_id);
+-- In the order of their promotion: all of a tenant, with what promotions are counted by, and those that policy promoted alone.
+CREATE INDEX memories_by_number ON memories (tenant_id, born_seq, memory_id) INCLUDE (tier, class, approver_kind);
 CREATE INDEX memories_by_policy ON memories (tenant_id, born_seq, memory_id) WHERE approver_kind = 'system';
+CREATE INDEX memories_of_corrections ON memories (tenant_id, born_seq, memory_id) WHERE class = 'correction';
 
 -- Candidates and proposals point at memories too.
 -- Deferrable, as these lead in a circle: a restore of the tenant has them checked at its end (IMP-3).
@@ -146,6 +155,7 @@ CREATE TABLE retractions (
   reason        text NOT NULL CHECK (reason IN ('superseded', 'corrected', 'wrong', 'consent_revoked', 'erased', 'deprecated',
     'undone', 'forgotten')),
   superseded_by text COLLATE "C",
+  forgotten_by  text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN reason = 'forgotten' THEN retracted_by END) STORED,
   PRIMARY KEY (tenant_id, memory_id),
   UNIQUE (tenant_id, memory_id, seq),
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
@@ -217,6 +227,7 @@ CREATE TABLE memory_scope (
   PRIMARY KEY (tenant_id, memory_id),
   UNIQUE (tenant_id, memory_id, dead_seq),
   UNIQUE (tenant_id, body_id),
+  CONSTRAINT memory_scope_by_user UNIQUE (tenant_id, user_id, memory_id),
   FOREIGN KEY (tenant_id, memory_id, filters) REFERENCES memories (tenant_id, memory_id, filters),
   FOREIGN KEY (tenant_id, memory_id, dead_seq) REFERENCES retractions (tenant_id, memory_id, seq),
   FOREIGN KEY (tenant_id, memory_id, tomb_seq, tomb_at) REFERENCES tombstones (tenant_id, memory_id, seq, tombstoned_at),
@@ -224,12 +235,14 @@ CREATE TABLE memory_scope (
   CONSTRAINT memory_scope_ended_first CHECK (tomb_seq IS NULL OR dead_seq IS NOT NULL OR expires_at <= tomb_at),
   CONSTRAINT memory_scope_whole_tomb CHECK ((tomb_seq IS NULL) = (tomb_at IS NULL))
 );
-CREATE INDEX memory_scope_by_user ON memory_scope (tenant_id, user_id, memory_id);
 CREATE INDEX memory_scope_by_consent ON memory_scope (tenant_id, consent_root) WHERE consent_root IS NOT NULL;
 CREATE INDEX memory_scope_by_expiry ON memory_scope (tenant_id, expires_at) WHERE expires_at < 'infinity' AND tomb_seq IS NULL;
 -- And the other way: at its commit a retraction has ended what it retracts, and a body that is not needed is gone.
 ALTER TABLE retractions ADD FOREIGN KEY (tenant_id, memory_id, seq)
   REFERENCES memory_scope (tenant_id, memory_id, dead_seq) DEFERRABLE INITIALLY DEFERRED;
+-- An end user has only facts of their own runs forgotten, under their own name (SUB-3).
+ALTER TABLE retractions ADD CONSTRAINT retractions_own FOREIGN KEY (tenant_id, forgotten_by, memory_id)
+  REFERENCES memory_scope (tenant_id, user_id, memory_id) DEFERRABLE;
 ALTER TABLE memory_bodies ADD FOREIGN KEY (tenant_id, memory_id)
   REFERENCES memory_scope (tenant_id, body_id) DEFERRABLE INITIALLY DEFERRED;
 
@@ -258,19 +271,10 @@ CREATE TABLE promotion_locks (
 
 -- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('memory_bodies', 'promotion_locks');
--- What a person confirms is a fact to keep: their request to forget or to correct something promotes nothing (SUB-2, CAN-12).
-SELECT rows_of_transaction('memories', 'tenant_promote', mark => 'born_txid', writes => $$CASE WHEN approver_kind = 'end_user' THEN EXISTS (
-    SELECT FROM proposals p WHERE p.tenant_id = memories.tenant_id AND p.proposal_id = memories.proposal_id AND p.action = 'promote')
-    ELSE true END$$);
--- An end user has only facts of their own runs forgotten (SUB-3), under their own name; what they confirmed corrects nothing (SUB-2).
-SELECT rows_of_transaction('retractions', 'tenant_retract', writes => $$CASE WHEN reason = 'forgotten' THEN EXISTS (
-    SELECT FROM memories m WHERE m.tenant_id = retractions.tenant_id AND m.memory_id = retractions.memory_id AND m.user_id = retracted_by)
-    ELSE true END
-  AND NOT EXISTS (
-    SELECT FROM memories n JOIN candidates c ON c.tenant_id = n.tenant_id AND c.candidate_id = n.candidate_id
-    WHERE n.tenant_id = retractions.tenant_id AND n.memory_id = superseded_by AND n.approver_kind = 'end_user' AND c.corrects IS NOT NULL)$$);
-SELECT add_policy('retractions', 'jobs_retract', 'INSERT', writes => $$reason = 'consent_revoked'$$, login => 'jobs', kind => 'RESTRICTIVE');
-SELECT add_policy('retractions', 'officer_retract', 'INSERT', writes => $$reason = 'erased'$$, login => 'privacy', kind => 'RESTRICTIVE');
+SELECT rows_of_transaction('memories', 'tenant_promote', mark => 'born_txid');
+SELECT rows_of_transaction('retractions', 'tenant_retract', login => 'writer');
+SELECT add_writing_policy('retractions', 'jobs_retract', $$reason = 'consent_revoked'$$, login => 'jobs');
+SELECT add_writing_policy('retractions', 'officer_retract', $$reason = 'erased'$$, login => 'privacy');
 SELECT rows_of_transaction('session_ends', 'tenant_end');
 SELECT rows_of_transaction('tombstones', 'tenant_entomb');
 SELECT add_policy('memory_scope', 'tenant_read', 'SELECT');

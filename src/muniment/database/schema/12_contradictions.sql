@@ -55,9 +55,9 @@ CREATE TABLE qualifications (
 
 -- Which rows a transaction sees and writes.
 SELECT rows_of_transaction('contradictions', 'tenant_mark');
-SELECT rows_of_transaction('resolutions', 'tenant_resolve');
-SELECT add_policy('resolutions', 'jobs_resolve', 'INSERT', writes => $$outcome = 'consent_revoked'$$, login => 'jobs', kind => 'RESTRICTIVE');
-SELECT add_policy('resolutions', 'officer_resolve', 'INSERT', writes => $$outcome IN ('retracted', 'withdrawn')$$, login => 'privacy', kind => 'RESTRICTIVE');
+SELECT rows_of_transaction('resolutions', 'tenant_resolve', login => 'writer');
+SELECT add_writing_policy('resolutions', 'jobs_resolve', $$outcome = 'consent_revoked'$$, login => 'jobs');
+SELECT add_writing_policy('resolutions', 'officer_resolve', $$outcome IN ('retracted', 'withdrawn')$$, login => 'privacy');
 SELECT rows_of_transaction('qualifications', 'tenant_qualify');
 
 -- Who may do what.

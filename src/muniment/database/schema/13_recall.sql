@@ -162,3 +162,10 @@ GRANT SELECT (tenant_id, seq), INSERT ON recalls TO muniment_recall;
 GRANT SELECT (tenant_id, compile_id, memory_ids) ON compiles TO muniment_privacy;
 GRANT SELECT, INSERT, UPDATE (confirmed_seq, leased_until), DELETE ON index_holders TO muniment_recall;
 GRANT SELECT, DELETE ON index_holders TO muniment_jobs;
+
+-- The number of a tenant's clock, for a row that a cluster inserts by its values: one that is inserted by a query waits there while
+-- any shard is moved, and is planned once for each.
+CREATE FUNCTION clock_number(whose text) RETURNS bigint LANGUAGE sql STABLE
+AS $$ SELECT seq FROM muniment.tenant_clock WHERE tenant_id = whose $$;
+REVOKE ALL ON FUNCTION clock_number(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION clock_number(text) TO muniment_recall;

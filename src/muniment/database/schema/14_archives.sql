@@ -50,37 +50,6 @@ CREATE INDEX archived_captures_by_archive ON archived_captures (tenant_id, archi
 -- By when they came, for figures of that time.
 CREATE INDEX archived_captures_by_number ON archived_captures (tenant_id, seq);
 
--- The collector: the one way a capture leaves the database (CAP-1). Only what an archive of this very transaction holds, and all
--- of it. What models answered about a capture is blanked with it: no erasure would find it any more. Its candidates are unbound
--- from it first; a key with the action SET NULL would do the same, but a cluster refuses it.
-CREATE FUNCTION collect_captures(wanted text) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = muniment, pg_temp AS $$
-DECLARE
-  here text := current_setting('muniment.tenant');
-  held int;
-  gone bigint;
-BEGIN
-  SELECT a.captures INTO held FROM archives a JOIN archive_files f ON f.tenant_id = here AND f.archive_id = a.archive_id
-  WHERE a.tenant_id = here AND a.archive_id = wanted AND a.txid = muniment.transaction_mark();
-  IF NOT FOUND THEN
-    RAISE EXCEPTION 'no archive of this transaction' USING ERRCODE = 'insufficient_privilege';
-  END IF;
-  UPDATE extractions x SET answer = '' FROM archived_captures a
-  WHERE x.tenant_id = here AND a.tenant_id = here AND a.archive_id = wanted AND a.capture_id = x.capture_id;
-  UPDATE candidates k SET live_capture_id = NULL FROM archived_captures a
-  WHERE k.tenant_id = here AND a.tenant_id = here AND a.archive_id = wanted
-    AND a.capture_id = k.live_capture_id AND a.seq = k.capture_seq;
-  DELETE FROM captures c USING archived_captures a
-  WHERE c.tenant_id = here AND a.tenant_id = here AND a.archive_id = wanted AND a.capture_id = c.capture_id AND a.seq = c.seq;
-  GET DIAGNOSTICS gone = ROW_COUNT;
-  IF gone <> held THEN
-    RAISE EXCEPTION 'the archive says it holds other captures' USING ERRCODE = 'insufficient_privilege';
-  END IF;
-  RETURN gone;
-END $$;
-REVOKE ALL ON FUNCTION collect_captures(text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION collect_captures(text) TO muniment_jobs;
-
 -- Which rows a transaction sees and writes.
 SELECT rows_of_tenant('archived_captures');
 SELECT rows_of_transaction('archives', 'tenant_archive');

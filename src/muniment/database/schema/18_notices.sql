@@ -2,7 +2,9 @@
 
 -- One row for each channel of a person; another setting of the channel is another row, and the earlier one is removed. The
 -- address is sealed under the tenant's own data key and goes with the removal. `roles` are those that the person had: nothing is
--- told that they could not read. `seq` and `n` are the last event that was looked at and, if it concerned the person, told. Who
+-- told that they could not read; when something is sent, nothing that their API keys do not allow any more. Where they came without a
+-- key, `seen_at` and `seen_roles` say when they were last here, and as what: null roles are from before that was noted, and then
+-- the time is that of the database. `seq` and `n` are the last event that was looked at and, if it concerned the person, told. Who
 -- sends holds `lease` until `leased_until`.
 CREATE TABLE notices (
   tenant_id    text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -26,10 +28,15 @@ CREATE TABLE notices (
   lease        text COLLATE "C",
   leased_until timestamptz,
   removed_at   timestamptz,
+  at           text COLLATE "C" NOT NULL DEFAULT '07:00',
+  time_zone    text COLLATE "C" NOT NULL DEFAULT 'UTC',
+  seen_at      timestamptz DEFAULT now(),
+  seen_roles   text[] COLLATE "C",
   PRIMARY KEY (tenant_id, notice_id),
   CHECK ((digest IS NULL) = (digest_at IS NULL)),
   CHECK ((lease IS NULL) = (leased_until IS NULL)),
-  CHECK ((address IS NULL) = (removed_at IS NOT NULL OR channel = 'browser'))
+  CHECK ((address IS NULL) = (removed_at IS NOT NULL OR channel = 'browser')),
+  CONSTRAINT notices_time CHECK (at ~ '^([01][0-9]|2[0-3]):[0-5][0-9]$' AND length(time_zone) <= 64)
 );
 CREATE UNIQUE INDEX notices_one_a_channel ON notices (tenant_id, person, channel) WHERE removed_at IS NULL;
 
@@ -44,5 +51,5 @@ SELECT add_policy('notices', 'until_removed', 'UPDATE', sees => 'removed_at IS N
 
 -- Who may do what.
 GRANT SELECT ON notices TO muniment_auditor;
-GRANT SELECT, INSERT, UPDATE (address, sent_at, tries, next_try_at, last_error, lease, leased_until, removed_at) ON notices TO muniment_writer;
+GRANT SELECT, INSERT, UPDATE (address, sent_at, tries, next_try_at, last_error, lease, leased_until, removed_at, seen_at, seen_roles) ON notices TO muniment_writer;
 GRANT SELECT, UPDATE (seq, n, digest_at, sent_at, tries, next_try_at, last_error, lease, leased_until) ON notices TO muniment_jobs;

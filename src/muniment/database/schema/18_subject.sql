@@ -79,49 +79,8 @@ GRANT SELECT (tenant_id, capture_id, seq, holder) ON captures TO muniment_privac
 GRANT SELECT ON consolidations TO muniment_privacy;
 GRANT SELECT (tenant_id, capture_id, number), INSERT ON retries, reruns TO muniment_privacy;
 
--- The login of an end user who looks at what is held about them (SUB-1). Beside the tenant's rule it sees only rows of the person
--- that the transaction names: `muniment.person` holds the names that an erasure of them would go by (ERA-5), with chr(31) between.
--- Without it nothing is seen. It writes nothing.
-
 -- The names of the person.
 CREATE FUNCTION person_names() RETURNS text[] LANGUAGE sql STABLE PARALLEL SAFE
 RETURN string_to_array(current_setting('muniment.person', true), chr(31));
 REVOKE ALL ON FUNCTION person_names() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION person_names() TO muniment_subject;
-
-DO $$
-DECLARE
-  place text;
-  own CONSTANT text := $own$ARRAY[holder, subject, entity, '@' || user_id] && muniment.person_names()$own$;
-BEGIN
-  -- Sealed under their key, about them, or of their own runs.
-  FOREACH place IN ARRAY ARRAY['captures', 'candidates', 'memories'] LOOP
-    PERFORM add_policy(place, 'person', 'SELECT', sees => own, login => 'subject', kind => 'RESTRICTIVE');
-  END LOOP;
-  -- What belongs to one of those rows.
-  FOREACH place IN ARRAY ARRAY['memory_bodies', 'memory_scope', 'retractions', 'tombstones'] LOOP
-    PERFORM add_policy(place, 'person', 'SELECT', login => 'subject', kind => 'RESTRICTIVE', sees => format(
-      'EXISTS (SELECT FROM memories m WHERE m.tenant_id = %1$I.tenant_id AND m.memory_id = %1$I.memory_id)', place));
-  END LOOP;
-  -- No key but theirs: nothing that is sealed under anybody else's can be opened (IMP-4).
-  PERFORM add_policy('subjects', 'person', 'SELECT', sees => 'holder = ANY (muniment.person_names())', login => 'subject', kind => 'RESTRICTIVE');
-  FOREACH place IN ARRAY ARRAY['consents', 'consent_requests'] LOOP
-    PERFORM add_policy(place, 'person', 'SELECT', sees => 'subject = ANY (muniment.person_names())', login => 'subject', kind => 'RESTRICTIVE');
-  END LOOP;
-  FOREACH place IN ARRAY ARRAY['recalls', 'erasure_requests'] LOOP
-    PERFORM add_policy(place, 'person', 'SELECT', sees => $own$'@' || user_id = ANY (muniment.person_names())$own$, login => 'subject',
-      kind => 'RESTRICTIVE');
-  END LOOP;
-  PERFORM add_policy('proposals', 'person', 'SELECT', login => 'subject', kind => 'RESTRICTIVE', sees =>
-    'EXISTS (SELECT FROM candidates c WHERE c.tenant_id = proposals.tenant_id AND c.candidate_id = proposals.candidate_id)');
-  PERFORM add_policy('verdicts', 'person', 'SELECT', login => 'subject', kind => 'RESTRICTIVE', sees =>
-    'EXISTS (SELECT FROM proposals p WHERE p.tenant_id = verdicts.tenant_id AND p.proposal_id = verdicts.proposal_id)');
-  PERFORM add_policy('consent_sweeps', 'person', 'SELECT', login => 'subject', kind => 'RESTRICTIVE', sees =>
-    'EXISTS (SELECT FROM consents c WHERE c.tenant_id = consent_sweeps.tenant_id AND c.consent_id = consent_sweeps.root_id)');
-END $$;
-
-GRANT SELECT ON tenant_keys, tenant_clock, captures, candidates, proposals, memories, memory_bodies, memory_scope, retractions TO muniment_subject;
-GRANT SELECT ON tombstones, subjects, consents, consent_sweeps, consent_requests, erasure_requests TO muniment_subject;
--- Not the remarks of those who decided.
-GRANT SELECT (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, tier, memory_id) ON verdicts TO muniment_subject;
-GRANT SELECT (tenant_id, recall_id, at, agent_id, user_id, result_ids, holder, query) ON recalls TO muniment_subject;

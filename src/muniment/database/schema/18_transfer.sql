@@ -12,16 +12,10 @@ CREATE TABLE tenant_restores (
   PRIMARY KEY (tenant_id, backup_id)
 );
 
--- Whether this very transaction restores its tenant.
-CREATE FUNCTION is_restoring() RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER SET search_path = muniment, pg_temp
-RETURN EXISTS (SELECT FROM muniment.tenant_restores
-  WHERE tenant_id = current_setting('muniment.tenant', true) AND txid = muniment.transaction_mark());
-REVOKE ALL ON FUNCTION is_restoring() FROM PUBLIC;
-
--- Which rows a transaction sees and writes. A restore begins before anything of the tenant is there.
+-- Which rows a transaction sees and writes. A transaction of the owner that restores its tenant says so in `muniment.restoring`.
 SELECT add_policy('tenant_restores', 'tenant_read', 'SELECT');
 SELECT add_policy('tenant_restores', 'begin', 'INSERT', login => 'owner',
-  writes => 'txid = muniment.transaction_mark() AND NOT EXISTS (SELECT FROM muniment.tenant_clock c WHERE c.tenant_id = tenant_restores.tenant_id)');
+  writes => $$txid = muniment.transaction_mark() AND tenant_id = current_setting('muniment.restoring', true)$$);
 
 -- Whoever owns the tables copies a tenant, one at a time, and with it that there is one.
 SELECT add_policy('tenants', 'copied', 'SELECT', login => 'owner');
@@ -37,6 +31,6 @@ BEGIN
     WHERE relnamespace = 'muniment'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND attname = 'tenant_id'
     ORDER BY relname
   LOOP
-    PERFORM add_policy(place, 'restore', 'INSERT', writes => '(SELECT muniment.is_restoring())', login => 'owner');
+    PERFORM add_policy(place, 'restore', 'INSERT', writes => $own$tenant_id = current_setting('muniment.restoring', true)$own$, login => 'owner');
   END LOOP;
 END $$;

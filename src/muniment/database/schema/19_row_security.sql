@@ -12,4 +12,4 @@ BEGIN
 END $$;
 
 -- The helpers of the first file.
-DROP FUNCTION rows_of_tenant, rows_of_transaction, add_policy, divide_by_tenant, key_between_partitions, no_samples;
+DROP FUNCTION rows_of_tenant, rows_of_transaction, add_writing_policy, add_policy, divide_by_tenant, key_between_partitions, no_samples;

@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_args, get_origin
 from fastapi import Depends, Header, Response
 
 from muniment.errors import InvalidInput
-from muniment.http.bodies import After, AfterNumber, Limit, Page, body_of, given, in_query, page, run_asked
+from muniment.http.bodies import After, AfterNumber, Limit, Page, body_of, given_fields, in_query, page, run_asked
 from muniment.http.caller import Asking, IdempotencyKey, May, RunHeader
 from muniment.http.routes.router import v1_router
 from muniment.model.context import Asker
@@ -56,7 +56,7 @@ def _endpoint(verb: Declaration[Any]) -> Callable[..., Coroutine[Any, Any, Any]]
         return _answer(verb, await getattr(group, verb.verb)(caller, **fields), fields, response)
 
     # FastAPI reads the parameters of a route from here; the type of functions does not declare it.
-    endpoint.__signature__ = Signature(list(_parameters(verb, body)))  # pyright: ignore[reportFunctionMemberAccess]
+    endpoint.__signature__ = Signature(list(_parameters(verb, body)))  # pyright: ignore[reportFunctionMemberAccess]  FastAPI reads it
     return endpoint
 
 
@@ -95,7 +95,7 @@ def _parameters(verb: Declaration[Any], body: Any) -> Iterable[Parameter]:
 def _fields(request: dict[str, Any], verb: Declaration[Any]) -> dict[str, Any]:
     """The arguments of the verb: what path, query and body say, with what headers say."""
     body = request.get("body")
-    fields = given(body, "run") if body is not None else {}
+    fields = given_fields(body, "run") if body is not None else {}
     fields |= {name: value for name, value in request.items() if name not in ("body", "run", "match", "key")}
     if verb.versioned:
         fields = _versioned(fields, request["match"])

@@ -17,7 +17,7 @@ from muniment.http.bodies import (
     Page,
     ProposalDocumentBody,
     Proposed,
-    given,
+    given_fields,
     page,
 )
 from muniment.http.caller import Asking, IdempotencyKey, May
@@ -35,6 +35,7 @@ from muniment.model.events import Event, EventType
 from muniment.model.fields import Instant, Name
 from muniment.model.metrics import Metrics
 from muniment.model.proposal import Submission
+from muniment.model.zones import UTC_NAME, ZoneName
 
 router = v1_router()
 
@@ -54,8 +55,8 @@ async def capture(
     """Write down one thing that happened, or many in `captures`, all or none. It is committed when this answers."""
     asker = await asking.asker(body.run)
     if not isinstance(body, CapturesBody):
-        return await asking.fabric.capture(asker, **keyed(given(body, "run"), key))
-    items = [given(item) for item in body.captures]
+        return await asking.fabric.capture(asker, **keyed(given_fields(body, "run"), key))
+    items = [given_fields(item) for item in body.captures]
     if key is not None:
         items = [
             item if item.get("idempotency_key") else item | {"idempotency_key": f"{key}#{n}"}
@@ -74,7 +75,7 @@ async def propose(
     with the gate and the reason. A document keeps its id, and every check in it is computed anew.
     """
     asker = await asking.asker(body.run)
-    fields = given(body, "run")
+    fields = given_fields(body, "run")
     return await asking.fabric.propose(
         asker, **(fields if isinstance(body, ProposalDocumentBody) else keyed(fields, key))
     )
@@ -86,7 +87,7 @@ async def grant(asking: Annotated[Asking, Depends(May(grant_consent))], body: Co
 
     Or record a consent document as it is exchanged, with its own id, times and evidence.
     """
-    return await asking.fabric.consent.grant(asking.principal, **given(body))
+    return await asking.fabric.consent.grant(asking.principal, **given_fields(body))
 
 
 @router.get("/events", tags=["events"], responses={200: {"content": {STREAM: _TEXT}}}, response_model=Page[Event])
@@ -137,10 +138,12 @@ async def metrics(
     asking: Annotated[Asking, Depends(May(measure))],
     since: Instant | None = None,
     until: Instant | None = None,
+    zone: ZoneName = UTC_NAME,
+    storage: bool = True,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Metrics | Response:
     """Compute the metrics of the tenant; for `Accept: text/plain` in the format of Prometheus."""
-    found = await asking.fabric.metrics(asking.principal, since=since, until=until)
+    found = await asking.fabric.metrics(asking.principal, since=since, until=until, zone=zone, storage=storage)
     # Prometheus names OpenMetrics first, and this among the rest; who names JSON too is a program of another kind.
     if "text/plain" in (accept or "") and "application/json" not in (accept or ""):
         return Response(prometheus_text({found.tenant_id: found}), media_type=CONTENT_TYPE)

@@ -8,6 +8,7 @@ other (`alignment`). `contradiction` and `paraphrase` judge the alignment. `rela
 from muniment.language.assertion.comparison import judge, relate
 from muniment.language.assertion.judgement import Judge, Judgement, Relation
 from muniment.language.assertion.subjects import (
+    differ_in_one_word,
     may_state,
     overlap_features,
     repeats_words,
@@ -19,6 +20,7 @@ __all__ = [
     "Judge",
     "Judgement",
     "Relation",
+    "differ_in_one_word",
     "judge",
     "may_state",
     "overlap_features",

@@ -8,6 +8,7 @@ from muniment.language.assertion.overlap import content_words
 from muniment.language.assertion.stemming import stem
 from muniment.language.assertion.vocabulary import CLASSES, synonym_key
 
+_WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 # Share of the content words that two texts must have in common to repeat one another.
 _SHARE = 0.4
@@ -112,3 +113,15 @@ def repeats_words(a: str, b: str) -> bool:
         return False
     ours, theirs = (words | names for words, names in map(content_words, (a, b)))
     return len(ours & theirs) >= _SHARE * max(len(ours), len(theirs), 1)
+
+
+def differ_in_one_word(a: str, b: str) -> bool:
+    """Whether two texts are alike but for one word, which no known synonym replaces: most such pairs differ in fact."""
+    ours, theirs = (_WORD.findall(text.lower()) for text in (a, b))
+    if len(ours) != len(theirs):
+        return False
+    others = [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other]
+    if len(others) != 1:
+        return False
+    one, other = (frozenset[str]().union(*content_words(word)) for word in others[0])
+    return bool(one and other) and one.isdisjoint(other)

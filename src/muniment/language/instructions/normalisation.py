@@ -14,10 +14,11 @@ _REMOVED = "'’‘ʼ`´"
 
 def _table() -> dict[int, str]:
     table = {code: " " for code in range(128) if not chr(code).isalnum()}
+    # Punctuation, symbols and spaces of every script, pictures too.
+    table |= {code: " " for code in range(128, 0x1FB00) if unicodedata.category(chr(code))[0] in "PSZ"}
     table |= {ord(mark): " . " for mark in _ENDS}
     table |= {ord(mark): " : " for mark in _CLAUSES}
     table |= {ord(mark): "" for mark in _REMOVED}
-    table |= {ord(mark): " " for mark in "“”„«»–—‐‑‒―·•、，،「」『』（）【】¿¡\u00a0"}
     return table | {ord(letter): plain for letter, plain in _LETTERS.items()}
 
 

@@ -76,7 +76,7 @@ class _Server:
                 return
             except Exception as error:
                 # INVARIANT: without the words of the error, which may quote a text.
-                log.error("a call was not answered", extra={"error": type(error).__name__})  # noqa: TRY400
+                log.error("a call was not answered", extra={"error": type(error).__name__})
 
     async def _read(self, request: Any) -> dict[str, Any]:
         if self._readers is None:

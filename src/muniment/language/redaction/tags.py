@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from muniment.language.assertion.stemming import stem
+from muniment.language.assertion.vocabulary import CLASSES
 from muniment.language.readers.tagger import Tag
 from muniment.language.readers.weights import ReaderFile
 from muniment.language.special import CATEGORIES
@@ -32,6 +34,8 @@ _CUES = {
     ),
     "DATE_OF_BIRTH": re.compile(r"\b(?:born|birth|birthday|dob)\b", re.IGNORECASE),
 }
+# Beside the name of a diet they say nothing more.
+_WITH_DIETS = frozenset(("a", "an", "strict", "strictly", "diet"))
 # Characters before a number in which a word may announce it.
 _REACH = 40
 _DEFAULT = 0.5
@@ -86,8 +90,9 @@ class TaggedTexts:
         return _lowest(masked)
 
     def special(self, text: str) -> list[Tag]:
-        """Return what a text says in special categories, as far as it counts."""
-        return [tag for tag in self._counting(text) if tag.label.partition(":")[0] in CATEGORIES]
+        """Return what a text says in special categories, as far as it counts; a diet alone is in none."""
+        found = (tag for tag in self._counting(text) if tag.label.partition(":")[0] in CATEGORIES)
+        return [tag for tag in found if not _is_diet(text[tag.start : tag.end])]
 
     def near(self, scores: Mapping[str, float]) -> bool:
         """Whether a score lies within the margin of its threshold."""
@@ -110,3 +115,9 @@ def _is_announced(tag: Tag, text: str) -> bool:
     """Whether a number stands behind a word that announces it; what is no number needs none."""
     cue = _CUES.get(tag.label)
     return cue is None or cue.search(text[max(0, tag.start - _REACH) : tag.start]) is not None
+
+
+def _is_diet(words: str) -> bool:
+    """Whether words only name a diet: "a strict vegan", but not "a Hindu vegetarian"."""
+    said = [word for word in words.lower().split() if word not in _WITH_DIETS]
+    return bool(said) and all("diet" in CLASSES.get(stem(word), {}) for word in said)

@@ -221,9 +221,14 @@ def _rest_of(text: str, end: int) -> str:
 _LANGUAGES = (_Language("words/english.txt"), _Language("words/german.txt"))
 
 
+def _read_plain(text: str) -> str:
+    """Return a text as the rules read it: what is visible, with plain signs and without words that are spelled out."""
+    return _SPELLED.sub(_joined, visible_text(text).translate(_PLAIN))
+
+
 def find_special(text: str) -> tuple[SpecialFinding, ...]:
     """Return what a text says of persons in special categories, in order; what holds for anybody is left out."""
-    plain = _SPELLED.sub(_joined, visible_text(text).translate(_PLAIN))
+    plain = _read_plain(text)
     findings = {found for language in _LANGUAGES for found in language.find(plain)}
     bare = plain if plain.isascii() else _without_marks(plain)
     if bare != plain:
@@ -239,24 +244,22 @@ def find_special(text: str) -> tuple[SpecialFinding, ...]:
     return tuple(sorted(findings))
 
 
-# Notes about somebody leave out whom they are about: "Has diabetes", "Allergic to penicillin", "Ist schwanger".
+# Notes leave out their subject and often the verb: "Has diabetes", "Allergic to penicillin", "Ist schwanger".
 _NOTE = re.compile(r"[^.;!?\n]+[.;!?]?")
-_NOTE_BEGINNINGS = tuple(
-    (re.compile(rf"(?:{words})\b", re.IGNORECASE), about)
-    for words, about in (
-        (
-            "has|had|is|was|takes|took|suffers|suffered|lives|uses|needs|receives|undergoes|underwent|identifies|believes"
-            "|votes|voted|practi[cs]es|attends|observes|got|belongs|served|was|goes",
-            "User ",
-        ),
-        (
-            "allergic|diagnosed|diabetic|pregnant|autistic|disabled|treated|suffering|living|recovering|undergoing|sober"
-            "|infected|convicted|arrested|gay|lesbian|bisexual|transgender|homosexual|catholic|muslim|jewish|hiv",
-            "User is ",
-        ),
-        ("hat|hatte|ist|war|nimmt|leidet|litt|lebt|braucht|wählt|glaubt", "Der Nutzer "),
-        ("allergisch|schwanger|diagnostiziert|erkrankt|vorbestraft|schwul|lesbisch", "Der Nutzer ist "),
-    )
+# The subject and the verb that notes leave out, in each language.
+_LEFT_OUT = (("User ", "is "), ("Der Nutzer ", "ist "))
+# A sentence that begins with one of these names its subject, and is no note.
+_SUBJECTS = word_set(
+    "i i'm i've my we our you your he she it they his her their its this that these those the a an there what who if"
+    " when please ich wir du ihr sie er es mein meine unser unsere dein deine der die das den dem ein eine einen wenn"
+)
+_OWN_VERB = re.compile(r"(?:has|had|is|was|hat|hatte|ist|war)\b", re.IGNORECASE)
+# What may follow a word for what somebody is. A noun may not: it would be what the word is said of ("Pregnant pause",
+# "Gay Street").
+_TAKES_OBJECT = (" to", " with", " of", " gegen", " an")
+_QUALITY_ENDS = re.compile(
+    r"\s*(?:[^\w\s]|\Z)|\s+(?:and|but|or|since|for|from|in|at|on|with|to|by|due|after|as|because|und|aber|seit|mit|im|nach)\b",
+    re.IGNORECASE,
 )
 
 
@@ -264,15 +267,48 @@ def _in_notes(text: str) -> Iterator[SpecialFinding]:
     """Yield what notes say of the person whom they do not name: the one whom the record is about."""
     for match in _NOTE.finditer(text):
         note = match.group().lstrip(" -*\u2022\t")
-        begin = match.end() - len(note)
-        if note.endswith("?"):
+        words = note.split(None, 1)
+        if not words or note.endswith("?") or words[0].lower() in _SUBJECTS:
             continue
-        for beginning, about in _NOTE_BEGINNINGS:
-            if beginning.match(note):
+        begin = match.end() - len(note)
+        for language, (subject, verb) in zip(_LANGUAGES, _LEFT_OUT, strict=True):
+            for about in (subject, subject + verb):
                 whole = about + note[0].lower() + note[1:]
-                for found in (one for language in _LANGUAGES for one in language.find(whole)):
-                    start, end = (max(begin, begin + place - len(about)) for place in (found.start, found.end))
-                    yield found._replace(start=start, end=end)
+                for found in language.find(whole):
+                    if _is_noted(whole, found, len(subject), len(about)):
+                        start, end = (max(begin, begin + place - len(about)) for place in (found.start, found.end))
+                        yield found._replace(start=start, end=end)
+
+
+def _is_noted(whole: str, found: SpecialFinding, verb: int, note: int) -> bool:
+    """Whether a finding is in the first words of a note, which is given with what it leaves out in front.
+
+    `verb` is where the verb begins in it, and `note` where the words of the note itself begin.
+    """
+    if verb < note:
+        if found.start != verb or found.end <= note:
+            return False
+        return whole.endswith(_TAKES_OBJECT, 0, found.end) or _QUALITY_ENDS.match(whole, found.end) is not None
+    of_user = any(one.kind == "user" for one in found.persons)
+    return (found.start == verb and of_user) or _OWN_VERB.match(whole, verb) is not None
+
+
+# The value of a field is the object of these, in each language.
+_OBJECT_OF = (("User ", "has "), ("Der Nutzer ", "hat "))
+# A longer value is a text, and is read as one.
+_LONGEST_VALUE = 120
+
+
+def categories_of_value(value: str) -> frozenset[str]:
+    """Return the categories of what a value alone says about the person in whose record it is, such as "asthma"."""
+    plain = _read_plain(value).strip(" .!")
+    if not plain or len(plain) > _LONGEST_VALUE:
+        return frozenset()
+    found: set[str] = set()
+    for language, (subject, verb) in zip(_LANGUAGES, _OBJECT_OF, strict=True):
+        whole = f"{subject}{verb}{plain}"
+        found |= {one.category for one in language.find(whole) if (one.start, one.end) == (len(subject), len(whole))}
+    return frozenset(found)
 
 
 def _joined(spelled: re.Match[str]) -> str:

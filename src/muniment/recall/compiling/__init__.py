@@ -25,7 +25,7 @@ def compile_memory(
     *,
     token_budget: int,
     tokens: Tokens,
-    format: Format,  # noqa: A002 (the word of the specification, in every interface)
+    format: Format,
     notices: tuple[WriteNotice, ...] = (),
 ) -> Compiled:
     """Write memories as text of at most `token_budget` tokens. Equal input gives equal output on any machine.

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator
 from typing import Any, cast
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from muniment.errors import InvalidInput
 from muniment.transfer.sources.found import Found
@@ -32,13 +32,18 @@ def items(content: str, tenant_id: str) -> Iterator[Found]:
         yield from _csv(content, tenant_id)
 
 
+def header_of(content: str) -> str:
+    """Return the line that a part of the file needs above it to be a file of its own: the header of CSV, else none."""
+    return "" if content.lstrip()[:1] in ("{", "[") else content.lstrip().partition("\n")[0].rstrip("\r")
+
+
 def _json(content: str, tenant_id: str) -> Iterator[Found]:
     try:
-        yield Found("document 1", _with_tenant(from_json(content, allow_inf_nan=False), tenant_id))
+        yield Found("document 1", _with_tenant(from_json(content, allow_inf_nan=False), tenant_id), content.strip())
     except ValueError:
         for number, line in enumerate(content.split("\n"), 1):
             if line.strip():
-                yield Found(f"line {number}", _parsed(line, tenant_id))
+                yield Found(f"line {number}", _parsed(line, tenant_id), line.strip())
 
 
 def _list(content: str, tenant_id: str) -> Iterator[Found]:
@@ -47,7 +52,7 @@ def _list(content: str, tenant_id: str) -> Iterator[Found]:
     except ValueError as error:
         raise InvalidInput(f"is not JSON: {error}", field="file") from None
     for number, one in enumerate(found, 1):
-        yield Found(f"document {number}", _with_tenant(one, tenant_id))
+        yield Found(f"document {number}", _with_tenant(one, tenant_id), to_json(one).decode())
 
 
 def _parsed(line: str, tenant_id: str) -> dict[str, Any] | InvalidInput:
@@ -64,28 +69,43 @@ def _with_tenant(document: Any, tenant_id: str) -> dict[str, Any] | InvalidInput
 
 
 def _csv(content: str, tenant_id: str) -> Iterator[Found]:
-    reader = csv.DictReader(io.StringIO(content), restkey="", strict=True)
+    lines = io.StringIO(content, newline="").readlines()
+    # A spreadsheet of a country that writes decimals with a comma separates cells by semicolons.
+    head = header_of(content)
+    reader = csv.reader(iter(lines), delimiter=";" if ";" in head and "," not in head else ",", strict=True)
+    names: list[str] | None = None
+    before = 0
     try:
-        names = [name.strip() for name in reader.fieldnames or ()]
-        if unknown := [name for name in names if name not in COLUMNS]:
-            raise InvalidInput(
-                f"has no column {unknown[0]!r} of a consent; expected {', '.join(COLUMNS)}", field="file"
-            )
-        if "consent_id" not in names or "subject_ceid" not in names:
-            raise InvalidInput("expected a header with consent_id and subject_ceid", field="file")
-        reader.fieldnames = names
-        for row in reader:
-            yield Found(f"line {reader.line_num}", _row(row, tenant_id))
+        for cells in reader:
+            first, before = before, reader.line_num
+            if not cells:
+                continue
+            if names is None:
+                names = _header(cells)
+                continue
+            yield Found(f"line {first + 1}", _row(names, cells, tenant_id), "".join(lines[first:before]).rstrip("\r\n"))
     except csv.Error as error:
-        raise InvalidInput(f"is not CSV: {error}", field="file") from None
+        raise InvalidInput(f"line {before + 1} is not CSV: {error}", field="file") from None
+    if names is None:
+        _header([])
 
 
-def _row(row: dict[str, Any], tenant_id: str) -> dict[str, Any] | InvalidInput:
-    if "" in row or None in row.values():
+def _header(cells: list[str]) -> list[str]:
+    """Return the names of the columns; raises `InvalidInput` for an unknown one, or without those that all need."""
+    names = [name.strip() for name in cells]
+    if unknown := [name for name in names if name not in COLUMNS]:
+        raise InvalidInput(f"has no column {unknown[0]!r} of a consent; expected {', '.join(COLUMNS)}", field="file")
+    if "consent_id" not in names or "subject_ceid" not in names:
+        raise InvalidInput("expected a header with consent_id and subject_ceid", field="file")
+    return names
+
+
+def _row(names: list[str], cells: list[str], tenant_id: str) -> dict[str, Any] | InvalidInput:
+    if len(cells) != len(names):
         return InvalidInput("has not as many cells as the header")
-    cells: dict[str, Any] = {name: value.strip() for name, value in row.items()}
     found: dict[str, Any] = {}
-    for name, value in cells.items():
+    for name, cell in zip(names, cells, strict=True):
+        value = cell.strip()
         if name in _LISTS:
             found[name] = [one for one in value.replace(";", " ").split() if one]
         elif value:

@@ -9,10 +9,11 @@ from muniment.errors import InvalidInput
 
 
 class Found(NamedTuple):
-    """An item with its place in the source, or the error of one that cannot be read."""
+    """An item with its place in the source, or the error of one that cannot be read; `raw` is as it was written."""
 
     place: str
     item: dict[str, Any] | InvalidInput
+    raw: str = ""
 
 
 @dataclass(frozen=True)

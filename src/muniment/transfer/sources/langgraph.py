@@ -106,7 +106,7 @@ def _text(value: Any, text_field: str | None) -> tuple[str, Sequence[str]] | Inv
             return found, (name,)
     if text_field is not None:
         return InvalidInput(f"has no text under {text_field}", field="value")
-    return _told(held)
+    return _in_words(held)
 
 
 def _at(value: dict[str, Any], path: str) -> Any:
@@ -126,7 +126,7 @@ def _inner(value: Any) -> str | None:
     return None
 
 
-def _told(held: Mapping[str, Any]) -> tuple[str, Sequence[str]] | InvalidInput:
+def _in_words(held: Mapping[str, Any]) -> tuple[str, Sequence[str]] | InvalidInput:
     """Return an object of a few plain values in words: `name: value; name: value`."""
     plain = {name: one for name, one in held.items() if isinstance(one, str | int | float | bool) and one != ""}
     if not plain or len(plain) < len(held) or len(plain) > _MOST_SCALARS:

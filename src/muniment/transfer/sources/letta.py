@@ -62,7 +62,7 @@ def _lines(place: str, one: Any) -> Iterator[Found]:
             seen.add(text)
             mark = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
             kept = {"block": label, **(rest(fields, _BLOCK) or {})}
-            yield Found(f"{place} ({label}), line {number}", _told(fields, f"{owner}#{mark}", text, kept))
+            yield Found(f"{place} ({label}), line {number}", _item(fields, f"{owner}#{mark}", text, kept))
 
 
 def _passage(one: Any) -> dict[str, Any] | InvalidInput:
@@ -73,10 +73,10 @@ def _passage(one: Any) -> dict[str, Any] | InvalidInput:
     if isinstance(text, InvalidInput):
         return text
     mark = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return _told(fields, str(fields.get("id") or f"passage#{mark}"), text, rest(fields, _PASSAGE))
+    return _item(fields, str(fields.get("id") or f"passage#{mark}"), text, rest(fields, _PASSAGE))
 
 
-def _told(fields: Mapping[str, Any], item_id: str, text: str, metadata: dict[str, Any] | None) -> dict[str, Any]:
+def _item(fields: Mapping[str, Any], item_id: str, text: str, metadata: dict[str, Any] | None) -> dict[str, Any]:
     created, updated = time_of(fields.get("created_at")), time_of(fields.get("updated_at"))
     author = fields.get("last_updated_by_id") or fields.get("created_by_id")
     return without_none(

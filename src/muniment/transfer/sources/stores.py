@@ -107,11 +107,10 @@ def _of_qdrant_folder(folder: Path, collection: str) -> Iterator[dict[str, Any]]
 
 def mem0_history(file: Path) -> dict[str, list[dict[str, Any]]]:
     """Read mem0's SQLite history: the events of each memory, the oldest first."""
-    told: dict[str, list[dict[str, Any]]] = {}
-    for row in other_stores.history_rows(file):
-        event: dict[str, Any] = dict(zip(other_stores.HISTORY, row, strict=True))
-        told.setdefault(str(event["memory_id"]), []).append(event)
-    return told
+    events: dict[str, list[dict[str, Any]]] = {}
+    for event in other_stores.history_rows(file):
+        events.setdefault(str(event["memory_id"]), []).append(event)
+    return events
 
 
 class _Point(dict[str, Any]):

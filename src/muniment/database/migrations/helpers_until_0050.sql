@@ -1,0 +1,65 @@
+-- Helpers for the files after this one, so that what holds for every table is written once. The last file drops them.
+
+-- A policy of a table. Whoever it is for sees and writes rows of the transaction's own tenant only (ISO-1): `sees` and
+-- `writes` are further conditions on a row that is read or changed, and on a row that is written. `login` is the task of a
+-- login, several with commas, or 'owner'; '' is everybody. Conditions are joined by AND: one with OR stands in parentheses.
+CREATE FUNCTION add_policy(
+  place text, policy text, command text, sees text DEFAULT '', writes text DEFAULT '', login text DEFAULT '', kind text DEFAULT 'PERMISSIVE'
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  own CONSTANT text := 'tenant_id = current_setting(''muniment.tenant'', true)';
+  roles CONSTANT text := CASE login WHEN '' THEN 'PUBLIC' WHEN 'owner' THEN 'CURRENT_USER'
+    ELSE 'muniment_' || replace(login, ', ', ', muniment_') END;
+BEGIN
+  EXECUTE format('CREATE POLICY %I ON %I AS %s FOR %s TO %s', policy, place, kind, command, roles)
+    || CASE WHEN command <> 'INSERT' THEN format(' USING (%s)', concat_ws(' AND ', own, nullif(sees, ''))) ELSE '' END
+    || CASE WHEN command IN ('INSERT', 'UPDATE') OR writes <> ''
+         THEN format(' WITH CHECK (%s)', concat_ws(' AND ', own, nullif(writes, ''))) ELSE '' END;
+END $$;
+
+-- Tables where a tenant's rows may be used by every login that has a grant.
+CREATE FUNCTION rows_of_tenant(VARIADIC places text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE place text;
+BEGIN
+  FOREACH place IN ARRAY places LOOP
+    PERFORM add_policy(place, 'tenant', 'ALL');
+  END LOOP;
+END $$;
+
+-- A table whose new rows belong to the transaction that writes them: it took the number that they carry (AUD-1, SCL-5).
+CREATE FUNCTION rows_of_transaction(place text, policy text, writes text DEFAULT '', mark text DEFAULT 'txid') RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM add_policy(place, 'tenant_read', 'SELECT');
+  PERFORM add_policy(place, policy, 'INSERT', writes => concat_ws(' AND ', mark || ' = muniment.transaction_mark()', nullif(writes, '')));
+END $$;
+
+-- Columns with content, keys or hashes of them: the planner keeps no samples of them, which no erasure would reach (ERA-1).
+CREATE FUNCTION no_samples(place text, VARIADIC columns text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE one text;
+BEGIN
+  FOREACH one IN ARRAY columns LOOP
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN %I SET STATISTICS 0', place, one);
+  END LOOP;
+END $$;
+
+-- Tables that hold content or keys (in these columns) are divided by tenant into eight partitions, so that a purge rewrites one
+-- partition and not the whole table (ERA-3). A partition has no policy: its rows are reached only through the table.
+CREATE FUNCTION divide_by_tenant(place text, VARIADIC content text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  FOR n IN 0..7 LOOP
+    EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 8, REMAINDER %s)', place || '_' || n, place, n);
+  END LOOP;
+  PERFORM no_samples(place, VARIADIC content);
+END $$;
+
+-- A foreign key between two divided tables, from each partition to that of the same remainder (ADR 47): the tenant is the
+-- first column of the key, so the row it points at can only be there. A check then plans and locks one partition, not eight.
+CREATE FUNCTION key_between_partitions(place text, columns text, parent text, parent_columns text, action text DEFAULT '') RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  FOR n IN 0..7 LOOP
+    EXECUTE format('ALTER TABLE %I ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %I (%s) %s', place || '_' || n,
+      place || '_' || replace(columns, ', ', '_') || '_fkey', columns, parent || '_' || n, parent_columns, action);
+  END LOOP;
+END $$;
