@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import signal
 import stat
 import subprocess
@@ -166,11 +167,23 @@ def separate(folder: Path, *settings: str) -> Generator[str]:
 
 @contextlib.contextmanager
 def follower_of(place: str, folder: Path, *settings: str) -> Generator[str]:
-    """A standby that follows the server of that address, which is a primary or a standby itself."""
-    data = _owned(folder) / "data"
-    _run(data, "pg_basebackup", "-d", make_conninfo(place, dbname=""), "-D", str(data), "-R", "-c", "fast")
-    with _serving(folder, *settings) as (own, _):
-        yield make_conninfo(own, dbname="muniment")
+    """A standby that follows the server of that address, which is a primary or a standby itself, through a slot."""
+    data, slot = _owned(folder) / "data", f"standby_{secrets.token_hex(4)}"
+    source = make_conninfo(place, dbname="")
+    _run(data, "pg_basebackup", "-d", source, "-D", str(data), "-R", "-c", "fast", "--create-slot", "--slot", slot)
+    try:
+        with _serving(folder, *settings) as (own, _):
+            yield make_conninfo(own, dbname="muniment")
+    finally:
+        _drop_slot(place, slot)
+
+
+def _drop_slot(place: str, slot: str) -> None:
+    # A slot that nobody uses keeps the log for good.
+    found = f"FROM pg_replication_slots WHERE slot_name = '{slot}'"
+    with contextlib.suppress(psycopg.OperationalError):
+        eventually(lambda: not value(place, f"SELECT active {found}"))
+        value(place, f"SELECT pg_drop_replication_slot(slot_name) {found}")
 
 
 @contextlib.contextmanager

@@ -303,6 +303,21 @@ def _states(pair: Pair) -> list[str]:
     return [one.state for one in anyio.run(server_states, servers)]
 
 
+@pytest.mark.rule("SCL-4", "SCL-6")
+def test_status_names_standbys_for_which_no_log_is_kept(pair: Pair) -> None:
+    """A checkpoint, and each purge makes some, removes log that such a standby may not have received."""
+    assert _states(pair) == ["primary", "standby"]
+    with psycopg.connect(pair.standby, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET primary_slot_name = ''")
+        connection.execute("SELECT pg_reload_conf()")
+    unkept = "primary; standbys without a replication slot: 1; a purge can cut them off"
+    eventually(lambda: _states(pair) == [unkept, "standby"])
+    with psycopg.connect(pair.primary, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET wal_keep_size = '64MB'")
+        connection.execute("SELECT pg_reload_conf()")
+    eventually(lambda: _states(pair) == ["primary", "standby"])
+
+
 @pytest.mark.rule("SCL-4")
 def test_a_write_whose_wait_for_the_standby_was_cancelled_is_not_acknowledged(pair: Pair, tmp_path: Path) -> None:
     """PostgreSQL calls such a commit successful and warns: a failover would lose what a caller was told is done."""

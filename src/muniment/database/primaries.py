@@ -121,7 +121,23 @@ async def _timeline(connection: "AsyncConnection[Any]") -> Timeline:
 _STATE = """SELECT (SELECT system_identifier FROM pg_control_system())::text, pg_is_in_recovery(),
   CASE WHEN NOT pg_is_in_recovery() THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END,
   current_setting('synchronous_standby_names') <> '' AND NOT pg_is_in_recovery()
-    AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))"""
+    AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),
+  CASE WHEN current_setting('wal_keep_size') = '0' THEN (
+    SELECT count(*) FROM pg_stat_replication r WHERE r.state = 'streaming' AND NOT EXISTS (
+      SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid)) ELSE 0 END"""
+
+
+class _State(NamedTuple):
+    """What a server says of itself."""
+
+    system: str
+    recovering: bool
+    # None on a standby.
+    timeline: int | None
+    # Writes wait for a standby, and none confirms them.
+    unconfirmed: bool
+    # Servers that follow this one, for which it keeps no log.
+    without_slot: int
 
 
 @dataclass(frozen=True)
@@ -134,32 +150,32 @@ class ServerState:
 
 async def server_states(servers: Iterable[str]) -> tuple[ServerState, ...]:
     """What each of the servers is, by the owner's address of each."""
-    found: dict[str, tuple[str, bool, int | None, bool] | None] = {}
+    found: dict[str, _State | None] = {}
     for place in servers:
         try:
             limited = make_conninfo(place, connect_timeout=int(_ANSWER_SECONDS))
             async with await AsyncConnection.connect(limited, autocommit=True, row_factory=tuple_row) as connection:
-                found[place] = await (await connection.execute(_STATE)).fetchone()
+                row = await (await connection.execute(_STATE)).fetchone()
+                found[place] = _State(*row) if row is not None else None
         except (psycopg.Error, OSError):
             found[place] = None
     newest: dict[str, int] = {}
-    for system, _, timeline, _ in filter(None, found.values()):
-        newest[system] = max(timeline or 0, newest.get(system, 0))
+    for state in filter(None, found.values()):
+        newest[state.system] = max(state.timeline or 0, newest.get(state.system, 0))
     return tuple(ServerState(_named(place), _words(state, newest)) for place, state in found.items())
 
 
-def _words(state: tuple[str, bool, int | None, bool] | None, newest: dict[str, int]) -> str:
-    match state:
-        case None:
-            return "does not answer"
-        case (_, True, _, _):
-            return "standby"
-        case (system, _, int(timeline), _) if timeline < newest[system]:
-            return "former primary, not used: stop it, and make it a standby"
-        case (_, _, _, True):
-            return "primary; writes wait, because no standby confirms them"
-        case _:
-            return "primary"
+def _words(state: _State | None, newest: dict[str, int]) -> str:
+    if state is None:
+        return "does not answer"
+    if state.timeline is not None and state.timeline < newest[state.system]:
+        return "former primary, not used: stop it, and make it a standby"
+    words = ["standby" if state.recovering else "primary"]
+    if state.unconfirmed:
+        words.append("writes wait, because no standby confirms them")
+    if state.without_slot:
+        words.append(f"standbys without a replication slot: {state.without_slot}; a purge can cut them off")
+    return "; ".join(words)
 
 
 def _named(place: str) -> str:

@@ -38,8 +38,11 @@ REWRITTEN = (
 )
 # How often, and after how many seconds each, to check whether old transactions have ended.
 TRIES, PAUSE = 50, 0.1
-# For so many times as long an archive may take to get on.
-ARCHIVE_TRIES = 6
+# For so many times as long an archive or a standby may make no progress: a standby that was cut off connects again
+# after `wal_retrieve_retry_interval`, 5 seconds by default.
+STALLED_TRIES = 6
+# Checkpoints at most. The first keeps the segments of the one before it, and what a slot had reached when it began.
+_CHECKPOINTS = 5
 # Segments of the log kept for later use that are written over at most: 64 GiB of them.
 MOST_AHEAD = 4096
 RECYCLES = (
@@ -81,8 +84,16 @@ SELECT archived_count FROM pg_stat_archiver
 WHERE current_setting('archive_mode') <> 'off'
   AND (last_failed_time IS NULL OR last_archived_time > last_failed_time)
 """
-_BEHIND = "SELECT 1 WHERE pg_last_wal_replay_lsn() < %s::pg_lsn"
-_TAKEN_OVER = "SELECT pg_last_wal_replay_lsn()::text"
+# What a standby replayed may be ahead of what it received: the empty rest of a segment is sent but not replayed. The
+# server ends the connection of a standby when it removes a segment that it was still sending. A standby that reads from
+# an archive has no receiver.
+_TAKEN_OVER = "least(pg_last_wal_replay_lsn(), (SELECT flushed_lsn FROM pg_stat_wal_receiver))"
+# Slots in use that keep the log from before a position; those that nobody uses do not get on.
+_SLOTS_BEHIND = "SELECT 1 FROM pg_replication_slots WHERE active AND restart_lsn < %s::pg_lsn LIMIT 1"
+_SLOTS = "SELECT min(restart_lsn)::text FROM pg_replication_slots WHERE active"
+_UNUSED_SLOTS = "SELECT slot_name FROM pg_replication_slots WHERE NOT active AND restart_lsn IS NOT NULL ORDER BY 1"
+_BEHIND: LiteralString = f"SELECT 1 WHERE {_TAKEN_OVER} < %s::pg_lsn"
+_POSITION: LiteralString = f"SELECT {_TAKEN_OVER}::text"
 _STARTED = "SELECT pg_postmaster_start_time()"
 _NOT_STANDBY = (
     "the server that MUNIMENT_REPLICA_URL names is no standby, and not the primary: it is a copy that is not cleared; "
@@ -174,22 +185,14 @@ async def clear_log(conninfo: str, *, named: tuple[str, ...] = ()) -> None:
                 raise PurgeIncomplete("the server keeps more segments of the write-ahead log than can be written over")
             await _switch(connection, standbys)
             first = await _segment(connection)
-            await _wait_for_archive(connection, first)
-            # The second removes the segments that the first still keeps as those of the last checkpoint.
-            for _ in range(2):
-                await connection.execute("CHECKPOINT")
-            if left := [name for name in await _values(connection, _SEGMENTS) if name < first]:
-                raise PurgeIncomplete(_kept(left, "the server"))
-            await _wait_for(standbys, connection)
+            reached = await _reached(connection)
+            await _wait_until_free(connection, first, reached)
             for standby in standbys:
-                await _clear_standby(standby, first)
+                async with await AsyncConnection.connect(standby, autocommit=True) as there:
+                    await _wait_until_free(there, first, reached)
+            await _remove_before(first, connection, standbys)
         except psycopg.errors.InsufficientPrivilege as error:
             raise PurgeIncomplete(RIGHTS) from error
-
-
-def _kept(segments: Collection[str], by: str) -> str:
-    why = "wal_keep_size, a replication slot or an archive_command that fails"
-    return f"{len(segments)} old files of the write-ahead log are still kept by {by}, for example because of {why}"
 
 
 async def _standbys(hosts: Iterable[str], named: Iterable[str]) -> Collection[str]:
@@ -254,34 +257,59 @@ async def _switch(connection: AsyncConnection, standbys: Iterable[str]) -> None:
 
 async def _wait_for(standbys: Iterable[str], primary: AsyncConnection) -> None:
     """Wait until the standbys have taken over what the log of the primary holds now, as long as they get on."""
-    reached = str(await _value(primary, "SELECT pg_current_wal_flush_lsn()"))
+    reached = await _reached(primary)
     for place in standbys:
         async with await AsyncConnection.connect(place, autocommit=True) as connection:
-            before = await _value(connection, _TAKEN_OVER)
-            while not await _ended(connection, _BEHIND, reached):
-                if (now := await _value(connection, _TAKEN_OVER)) == before:
-                    raise PurgeIncomplete("a standby has not taken over the purge yet")
-                before = now
+            if not await _caught_up(connection, _BEHIND, reached, progress=_POSITION):
+                raise PurgeIncomplete("a standby has not taken over the purge yet")
 
 
-async def _wait_for_archive(connection: AsyncConnection, first: str) -> None:
-    """Wait until the server's archive has all of the log before `first`, as long as it gets on."""
-    before, tries = await _value(connection, _ARCHIVED), ARCHIVE_TRIES
-    while before is not None and tries and not await _ended(connection, _TO_ARCHIVE, first):
-        now = await _value(connection, _ARCHIVED)
-        tries = ARCHIVE_TRIES if now != before else tries - 1
+async def _wait_until_free(connection: AsyncConnection, first: str, reached: str) -> None:
+    """Wait until the server's archive has the segments before `first`, and its slots `reached`, as long as they get on."""
+    await _caught_up(connection, _TO_ARCHIVE, first, progress=_ARCHIVED)
+    await _caught_up(connection, _SLOTS_BEHIND, reached, progress=_SLOTS)
+
+
+async def _caught_up(
+    connection: AsyncConnection, behind: LiteralString, until: str, *, progress: LiteralString
+) -> bool:
+    """Wait until the query `behind` returns nothing; False if `progress` is NULL or stays the same for too long."""
+    before, tries = await _value(connection, progress), STALLED_TRIES
+    while before is not None and tries:
+        if await _ended(connection, behind, until):
+            return True
+        now = await _value(connection, progress)
+        tries = STALLED_TRIES if now != before else tries - 1
         before = now
+    return False
 
 
-async def _clear_standby(place: str, first: str) -> None:
-    """Remove what the log of a standby holds from before `first`, now that it has taken over what comes after."""
-    async with await AsyncConnection.connect(place, autocommit=True) as connection:
-        await _wait_for_archive(connection, first)
-        # It keeps the segments since the checkpoint of the primary that it took over last.
-        for _ in range(2):
-            await connection.execute("CHECKPOINT")
-        if left := [name for name in await _values(connection, _SEGMENTS) if name < first]:
-            raise PurgeIncomplete(_kept(left, "a standby"))
+async def _remove_before(first: str, connection: AsyncConnection, standbys: Collection[str]) -> None:
+    """Run checkpoints until no server has a segment from before `first`; a standby runs one after each of the primary's.
+
+    Raises `PurgeIncomplete` if one is left after the last.
+    """
+    kept: str | None = None
+    for _ in range(_CHECKPOINTS):
+        kept = await _kept_after_checkpoint(connection, first, "the server")
+        await _wait_for(standbys, connection)
+        for standby in standbys:
+            async with await AsyncConnection.connect(standby, autocommit=True) as there:
+                kept = await _kept_after_checkpoint(there, first, "a standby") or kept
+        if kept is None:
+            return
+    raise PurgeIncomplete(kept or "no checkpoint was run")
+
+
+async def _kept_after_checkpoint(connection: AsyncConnection, first: str, server: str) -> str | None:
+    """What to say of the segments from before `first` that the server keeps after a checkpoint; None without any."""
+    await connection.execute("CHECKPOINT")
+    if not (left := [name for name in await _values(connection, _SEGMENTS) if name < first]):
+        return None
+    why = "wal_keep_size, a replication slot or an archive_command that fails"
+    if unused := await _values(connection, _UNUSED_SLOTS):
+        why = f"replication slots that nobody uses: {', '.join(unused)}"
+    return f"{len(left)} old files of the write-ahead log are still kept by {server}, for example because of {why}"
 
 
 async def _last(connection: AsyncConnection) -> str:
@@ -294,6 +322,10 @@ async def _last(connection: AsyncConnection) -> str:
 async def _last_of(place: str) -> str:
     async with await AsyncConnection.connect(place, autocommit=True) as connection:
         return await _last(connection)
+
+
+async def _reached(connection: AsyncConnection) -> str:
+    return str(await _value(connection, "SELECT pg_current_wal_flush_lsn()"))
 
 
 async def _segment(connection: AsyncConnection) -> str:
