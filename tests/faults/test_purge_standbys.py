@@ -60,7 +60,7 @@ def test_no_receipt_while_the_standby_that_auditors_read_was_promoted(
                 purged(fabric, people)
             assert fabric.erasures(people.auditor)[0].purged_at is None
             # The slot that it does not use any more keeps the log for it.
-            with pytest.raises(PurgeIncomplete, match="kept by the server, .* slots that nobody uses: standby_"):
+            with pytest.raises(PurgeIncomplete, match=r"kept by the server, .* slots that nobody uses: standby_"):
                 awaited(purge.clear_log(owner(servers.primary, servers.standby)))
             unused = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active"
             servers.on_primary(unused)
