@@ -265,7 +265,7 @@ async def _wait_for(standbys: Iterable[str], primary: AsyncConnection) -> None:
 
 
 async def _wait_until_free(connection: AsyncConnection, first: str, reached: str) -> None:
-    """Wait until the archive has the segments before `first`, and slots in use are at `reached`, as long as they get on."""
+    """Wait until the archive has what is before `first`, and slots in use are at `reached`, as long as they get on."""
     await _caught_up(connection, _TO_ARCHIVE, first, progress=_ARCHIVED)
     await _caught_up(connection, _SLOTS_BEHIND, reached, progress=_SLOTS)
 
@@ -287,7 +287,8 @@ async def _caught_up(
 async def _remove_before(first: str, connection: AsyncConnection, standbys: Collection[str]) -> None:
     """Run checkpoints until no server has a segment from before `first`.
 
-    A standby runs one after each of the primary's: it has nothing to remove until then. Raises `PurgeIncomplete` if one is left after the last.
+    A standby runs one after each of the primary's: it has nothing to remove until then. Raises `PurgeIncomplete` if one
+    is left after the last.
     """
     kept: str | None = None
     for _ in range(_CHECKPOINTS):
