@@ -15,14 +15,15 @@ ORDER BY m.born_seq, m.memory_id
 
 -- name: near
 -- plan: each time
--- The nearest to a text in a large tenant, as far as the distance reaches: by the tenant's vector index, which has the
--- vectors of the built-in embedder.
+-- The nearest to a text among what those users (null: anybody) see in a large tenant, as far as the distance reaches: by
+-- the tenant's vector index, which has the vectors of the built-in embedder.
 SELECT {near_columns m}
 FROM (
   SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance
   FROM memory_vectors v
   JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = v.memory_id
-  WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND {near_scope f}
+  WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder
+    AND (:users::text[] IS NULL OR f.user_id = ANY (:users)) AND {near_scope f}
   ORDER BY distance LIMIT :count) near
 JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
 JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
@@ -33,12 +34,15 @@ ORDER BY near.distance, m.memory_id
 
 -- name: near_exactly
 -- The same without an index, by comparing all of them. It is planned once, and written so that the plan is good without
--- statistics too: each table is read by one index scan over the ids.
+-- statistics too: each table is read by one index scan over the ids. With `OR` in one condition, the users' index would
+-- not be used, and each candidate would read the scope of the whole tenant.
 WITH nearest AS MATERIALIZED (
   SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance
   FROM memory_vectors v
   WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder
-    AND v.memory_id = ANY (ARRAY(SELECT f.memory_id FROM memory_scope f WHERE {near_scope f}))
+    AND v.memory_id = ANY (ARRAY(
+      SELECT f.memory_id FROM memory_scope f WHERE f.user_id = ANY (:users::text[]) AND {near_scope f}
+      UNION ALL SELECT f.memory_id FROM memory_scope f WHERE :users::text[] IS NULL AND {near_scope f}))
   ORDER BY distance LIMIT :count
 ), near AS MATERIALIZED (
   SELECT nearest.* FROM nearest WHERE nearest.distance <= :reach

@@ -333,9 +333,8 @@ coalesce(alias.entity, CASE WHEN split_part(alias.subject, ':', 1) = ANY (:own::
   THEN NULL ELSE alias.subject END)
 
 -- name: near_scope
--- Among what those users (null: anybody) see, or saw at a sequence number and time; a fact on a key meets plain texts
--- only.
-alias.tenant_id = :tenant_id AND (:users::text[] IS NULL OR alias.user_id = ANY (:users))
+-- What runs see, or saw at a sequence number and time; a fact on a key meets plain texts only.
+alias.tenant_id = :tenant_id
   AND (NOT :on_key OR alias.entity IS NULL)
   AND alias.born_seq < :seq AND (alias.dead_seq IS NULL OR alias.dead_seq >= :seq)
   AND alias.expires_at > coalesce(:at::timestamptz, :now) AND {session_open alias}
@@ -374,13 +373,14 @@ NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal
 -- Whether `alias` is one of :proposal_ids, or an open proposal that says the same as one, up to :count for all together (REV-11).
 (alias.proposal_id = ANY (:proposal_ids || ARRAY(
   SELECT q.proposal_id
-  FROM candidates same
-  JOIN proposals q ON q.tenant_id = :tenant_id AND q.candidate_id = same.candidate_id
-  WHERE same.tenant_id = :tenant_id AND {same_item q} AND same.fingerprint = ANY (ARRAY(
-    SELECT DISTINCT own.fingerprint FROM proposals a
-    JOIN candidates own ON own.tenant_id = :tenant_id AND own.candidate_id = a.candidate_id
-    WHERE a.tenant_id = :tenant_id AND a.proposal_id = ANY (:proposal_ids) AND a.action = 'promote'))
-  GROUP BY q.seq, q.proposal_id ORDER BY q.seq, q.proposal_id LIMIT :count)))
+  FROM proposals q
+  WHERE q.tenant_id = :tenant_id AND {same_item q} AND q.candidate_id = ANY (ARRAY(
+    SELECT same.candidate_id FROM candidates same
+    WHERE same.tenant_id = :tenant_id AND same.fingerprint = ANY (ARRAY(
+      SELECT DISTINCT own.fingerprint FROM proposals a
+      JOIN candidates own ON own.tenant_id = :tenant_id AND own.candidate_id = a.candidate_id
+      WHERE a.tenant_id = :tenant_id AND a.proposal_id = ANY (:proposal_ids) AND a.action = 'promote'))))
+  ORDER BY q.seq, q.proposal_id LIMIT :count)))
 
 -- name: waiting_about
 unnest(:holders::text[]) AS alias (holder)

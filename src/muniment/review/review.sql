@@ -29,17 +29,22 @@ SELECT p.proposal_id FROM proposals p WHERE p.tenant_id = :tenant_id AND {of_ite
 
 -- name: beside
 -- Of these proposals, while they are open: how many say the same and which, the first :count of them in the order they came
--- (REV-11); and which open ones contradict them (REV-12).
+-- (REV-11); and which open ones contradict them (REV-12). The plan is made once, perhaps while the tables are small: ids in
+-- arrays have it use the indexes also when they have grown.
 WITH asked AS MATERIALIZED (
   SELECT p.proposal_id, CASE WHEN p.action = 'promote' THEN c.fingerprint END AS fingerprint
   FROM proposals p
   JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
   WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids) AND {undecided p}),
+alike AS MATERIALIZED (
+  SELECT c.candidate_id FROM candidates c
+  WHERE c.tenant_id = :tenant_id AND c.fingerprint = ANY (ARRAY(SELECT DISTINCT a.fingerprint FROM asked a))),
 items AS MATERIALIZED (
   SELECT same.fingerprint, count(*) AS count, (array_agg(q.proposal_id ORDER BY q.seq, q.proposal_id))[1:(:count::int)] AS members
   FROM candidates same
   JOIN proposals q ON q.tenant_id = :tenant_id AND q.candidate_id = same.candidate_id
-  WHERE same.tenant_id = :tenant_id AND same.fingerprint = ANY (ARRAY(SELECT DISTINCT a.fingerprint FROM asked a)) AND {same_item q}
+  WHERE same.tenant_id = :tenant_id AND same.candidate_id = ANY (ARRAY(SELECT candidate_id FROM alike))
+    AND q.candidate_id = ANY (ARRAY(SELECT candidate_id FROM alike)) AND {same_item q}
   GROUP BY same.fingerprint HAVING count(*) > 1),
 pairs AS MATERIALIZED (
   SELECT k.proposal_id, k.contradicts AS other FROM proposal_contradictions k
