@@ -8,6 +8,7 @@ import pytest
 from psycopg.rows import scalar_row
 
 from muniment import AsyncFabric, Fabric
+from muniment.database.statements import statement
 from muniment.database.storage import NamedStatement, Transaction
 from muniment.model.events import Deliveries
 from muniment.pack import builtin_pack
@@ -98,12 +99,12 @@ FROM_A_PLACE_ON: tuple[NamedStatement, ...] = (
 def test_what_lies_before_a_cursor_or_a_page_is_not_read(
     server: TestServer, fresh_database: str, people: People
 ) -> None:
-    async def planned(fabric: AsyncFabric, statement: str, given: dict[str, Any]) -> str:
+    async def planned(fabric: AsyncFabric, name: str, given: dict[str, Any]) -> str:
         async with fabric._context.transaction(people.tenant_id, "auditor") as tx:
             await tx.rows("tenant.clock")  # which begins it
             await tx._connection.execute("SET LOCAL enable_seqscan = off")
             await tx._connection.execute("SET LOCAL enable_bitmapscan = off")
-            stated, parameters = tx._bound(statement, given)
+            stated, parameters = tx._bound(name, given)
             asked = psycopg.AsyncRawCursor(tx._connection, row_factory=scalar_row)
             await asked.execute(f"EXPLAIN {stated.sql}".encode(), parameters)
             return "\n".join(await asked.fetchall())
@@ -111,11 +112,30 @@ def test_what_lies_before_a_cursor_or_a_page_is_not_read(
     # A database of its own, of which nothing is known: which index is taken hangs on what is.
     with Fabric.open(server.url(fresh_database), master_keys=MASTER_KEYS) as fabric:
         fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL")
-        for statement, given in FROM_A_PLACE_ON:
-            plan = fabric._portal.call(planned, fabric._fabric, statement, given)
-            assert re.search(r"Index Cond: .*ROW\((seq|due_at), ", plan), statement
+        for name, given in FROM_A_PLACE_ON:
+            plan = fabric._portal.call(planned, fabric._fabric, name, given)
+            assert re.search(r"Index Cond: .*ROW\((seq|due_at), ", plan), name
             no_default = not re.search(r" Filter: \(ROW\(.*COALESCE", plan)
-            assert no_default, f"{statement}: the default of a cursor stands in its subquery"
+            assert no_default, f"{name}: the default of a cursor stands in its subquery"
+
+
+@pytest.mark.parametrize(
+    ("name", "index_condition"),
+    [
+        ("neighbours.near_exactly", r"memory_scope f.*\n.*Index Cond: .*user_id = ANY"),
+        ("review.beside", r"on proposals q.*\n.*Index Cond: .*candidate_id = ANY"),
+    ],
+)
+def test_a_plan_made_for_any_parameters_reads_the_rows_of_the_batch_alone(
+    server: TestServer, fresh_database: str, name: str, index_condition: str
+) -> None:
+    """These are planned once, perhaps in an empty tenant, and asked for each batch for as long as a process runs."""
+    with server.connect(fresh_database, "muniment_writer") as connection:
+        connection.execute("SET enable_seqscan = off")
+        connection.execute("SET enable_bitmapscan = off")
+        asked = psycopg.RawCursor(connection, row_factory=scalar_row)
+        plan = "\n".join(asked.execute(f"EXPLAIN (GENERIC_PLAN) {statement(name).sql}".encode()).fetchall())
+    assert re.search(index_condition, plan), plan
 
 
 def test_an_idempotent_write_takes_no_extra_round_trip(fabric: Fabric, people: People, trips: list[int]) -> None:
