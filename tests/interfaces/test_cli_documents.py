@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from muniment.model.fields import WriteClass
 from tests.interfaces.command import Terminal
 from tests.transfer.test_documents import CONSENT, PROPOSAL
 
@@ -24,3 +26,21 @@ def test_both_documents_are_the_same_on_the_command_line(terminal: Terminal, ten
     done = terminal.json("propose", "--document", file, "--as", "bot", "--kind", "agent")
     assert done["proposal_id"] == PROPOSAL["proposal_id"]
     assert terminal.json("queue", "document", done["proposal_id"])["candidate"] == PROPOSAL["candidate"]
+
+
+@pytest.mark.rule("CON-8")
+def test_a_purpose_that_no_class_names_is_not_imported_unless_that_is_wanted(
+    terminal: Terminal, tenant: str, tmp_path: Path
+) -> None:
+    classes = "".join(f"    {name}: {{consent_purposes: [care]}}\n" for name in get_args(WriteClass))
+    pack = f'pack_meta: {{id: acme, version: "1.0.0"}}\nmemory_layer:\n  classes:\n{classes}'
+    (named := tmp_path / "pack.yaml").write_text(pack)
+    terminal.json("pack", "register", named)
+    terminal.json("pack", "activate", "acme@1.0.0", "--reason", "care alone")
+    other = CONSENT | {"tenant_id": tenant, "purpose": "newsletter"}
+    (file := tmp_path / "consents.json").write_text(json.dumps(other))
+    ran = terminal("consent", "import", file)
+    assert ran.code == 1 and "document 1: purpose: no class of the pack in force names it; expected care" in ran.out
+    assert terminal.json("consent", "list") == []
+    (found,) = terminal.json("consent", "import", file, "--any-purpose")
+    assert found["recorded"] and terminal.json("consent", "list")[0]["purpose"] == "newsletter"

@@ -13,7 +13,7 @@ from muniment.cli.options import ASKER, Evidence, argument, flag
 from muniment.cli.output import Screen, counted, draw_document, write_error
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput, TooLarge
-from muniment.model.consent import ConsentOutcome, Sweep
+from muniment.model.consent import ConsentOutcome, ConsentTerms, Sweep
 
 app = typer.Typer()
 # Documents of one call, on the database and through a server.
@@ -67,6 +67,9 @@ def import_documents(
     each: Annotated[
         bool, flag("--each", "Record each by itself, and leave out those with an error; by default all or none.")
     ] = False,
+    any_purpose: Annotated[
+        bool, flag("--any-purpose", "Record purposes too that no class of the pack in force names.")
+    ] = False,
 ) -> None:
     """Record consents that were recorded elsewhere, with their own ids, dates and evidence.
 
@@ -81,16 +84,17 @@ def import_documents(
         except UnicodeDecodeError:
             raise InvalidInput("is not UTF-8", field="file") from None
     found = list(consents.items(content, call.tenant))
-    wrong = {place: one.item for place, one in enumerate(found) if isinstance(one.item, InvalidInput)}
-    outcomes = {
-        place: ConsentOutcome(error=error.code, field=error.field, message=error.message)
-        for place, error in wrong.items()
-    }
-    valid = [place for place in range(len(found)) if place not in wrong]
     size = _AFAR if call.is_remote() else _HERE
-    if not each and len(valid) > size:
-        raise TooLarge(f"has {len(valid)} documents, and at most {size} can be all or none: give --each", field="file")
+    if not each and len(found) > size:
+        raise TooLarge(f"has {len(found)} documents, and at most {size} can be all or none: give --each", field="file")
     with call.open() as fabric, call.progress("recording", len(found)) as steps:
+        terms = None if any_purpose else fabric.consent.terms(officer)
+        wrong = {place: error for place, one in enumerate(found) if (error := _error_of(one.item, terms)) is not None}
+        outcomes = {
+            place: ConsentOutcome(error=error.code, field=error.field, message=error.message)
+            for place, error in wrong.items()
+        }
+        valid = [place for place in range(len(found)) if place not in wrong]
         for first in range(0, len(valid) if each or not wrong else 0, size):
             some = valid[first : first + size]
             given = [cast("dict[str, Any]", found[place].item) for place in some]
@@ -107,6 +111,14 @@ def import_documents(
             as_json=call.as_json,
         )
         raise typer.Exit(FAILED)
+
+
+def _error_of(item: dict[str, Any] | InvalidInput, terms: ConsentTerms | None) -> InvalidInput | None:
+    """The error of a document, a purpose that `terms` do not name among them."""
+    if isinstance(item, InvalidInput):
+        return item
+    problem = terms.purpose_problem(item.get("purpose")) if terms is not None else None
+    return InvalidInput(problem, field="purpose") if problem is not None else None
 
 
 def _draw_all(screen: Screen, listed: list[tuple[str, ConsentOutcome]]) -> None:

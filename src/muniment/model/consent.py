@@ -178,6 +178,13 @@ class ConsentTerms(Artifact):
         default=(), description="of the pack, then others of the latest records of the ledger"
     )
 
+    def purpose_problem(self, purpose: object) -> str | None:
+        """Why a consent for this purpose would cover nothing now; None where a class of the pack names it."""
+        if self.any_purpose or not isinstance(purpose, str) or purpose in self.purposes:
+            return None
+        expected = ", ".join(self.purposes) or "none: no class of the pack names one"
+        return f"no class of the pack in force names it; expected {expected}"
+
 
 class Sweep(Artifact):
     """The result of a sweep: what was removed because its consent ended."""

@@ -126,12 +126,8 @@ def _read(text: str, tenant_id: str) -> list[Found]:
 
 
 def _wrong_purpose(document: dict[str, Any], terms: ConsentTerms, any_purpose: bool) -> InvalidInput | None:
-    """The error of a purpose that covers nothing; None where the pack names it, or where that is wanted."""
-    purpose: object = document.get("purpose")
-    if any_purpose or terms.any_purpose or not isinstance(purpose, str) or purpose in terms.purposes:
-        return None
-    expected = ", ".join(terms.purposes) or "none: no class of the pack names one"
-    return InvalidInput(f"no class of the pack in force names it; expected {expected}", field="purpose")
+    problem = None if any_purpose else terms.purpose_problem(document.get("purpose"))
+    return InvalidInput(problem, field="purpose") if problem is not None else None
 
 
 def _summary(text: str, found: Sequence[Found], outcomes: Sequence[ConsentOutcome]) -> Loaded:
