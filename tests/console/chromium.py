@@ -1,6 +1,7 @@
 """A real browser: windows on the console that report every error of their pages."""
 
 import shutil
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +33,15 @@ PAGE_CHECKS = (Path(__file__).parent / "page_checks.js").read_text()
 TAB_ORDER = (Path(__file__).parent / "tab_order.js").read_text()
 
 
+NO_BROWSER = "there is no browser here; install chromium"
+
+
+def require_browser() -> None:
+    """End the program if there is no browser; for those that take a while before they use it."""
+    if shutil.which("chromium") is None:
+        sys.exit(NO_BROWSER)
+
+
 @contextmanager
 def chromium() -> Generator[Browser]:
     """Start Chromium; without one, the test is skipped.
@@ -39,7 +49,7 @@ def chromium() -> Generator[Browser]:
     Playwright's event loop then runs in this thread, so that no other can.
     """
     if (found := shutil.which("chromium")) is None:
-        pytest.skip("not run: there is no browser here; install chromium")
+        pytest.skip(f"not run: {NO_BROWSER}")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))

@@ -17,7 +17,7 @@ from playwright.sync_api import Page
 
 from muniment import Fabric
 from muniment.testing import People, TestServer
-from tests.console.chromium import Window, chromium
+from tests.console.chromium import Window, chromium, require_browser
 from tests.interfaces.http import RunningServer
 from tests.stories import CONSENT, promoted, proposed
 
@@ -116,6 +116,7 @@ def run(count: int = ITEMS) -> tuple[int, float, Counter[str], Counter[str]]:
 
 def main() -> None:
     """Run it and print the figures."""
+    require_browser()
     keys, milliseconds, done, statuses = run()
     print(f"{ITEMS} items: {dict(done)}; statuses {dict(statuses)}")
     print(f"most keys for one item: {keys} (at most {MOST_KEYS}); median to the next: {milliseconds:.0f} ms")

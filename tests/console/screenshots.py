@@ -18,7 +18,7 @@ from muniment.demo.shop import ADA, ANTON, BORIS, CLARA, CUSTOMER, PETRA, SHOP, 
 from muniment.errors import RoleMissing
 from muniment.model.proposal import Proposal
 from muniment.model.subject import MyMemory
-from tests.console.chromium import Scheme, Window, chromium
+from tests.console.chromium import Scheme, Window, chromium, require_browser
 from tests.server_thread import ServerThread
 from tests.stories import run_worker
 
@@ -60,6 +60,7 @@ LOOKS: tuple[tuple[str, int, Scheme], ...] = (
 
 def main() -> None:
     """Create the demo in the given folder, or in a temporary one, and photograph it."""
+    require_browser()
     with tempfile.TemporaryDirectory(prefix="ms") as own:
         home = Path(sys.argv[1]) if sys.argv[1:] else Path(own) / "home"
         demo.play(home, None, lambda _day: None)
