@@ -274,6 +274,16 @@ def test_a_sign_in_that_was_not_begun_here_or_is_refused_there_is_none(at_issuer
     assert browser.get(f"/console/signin/callback?code=good&state={asked['state'][0]}").status_code == 401
 
 
+def test_an_error_page_leads_back_to_pages_of_the_console_alone(served: ServerThread) -> None:
+    def leads_to(referer: str) -> str:
+        page = httpx2.get(f"{served.url}/console/nowhere", headers=HTML | {"Referer": referer}).text
+        return page.partition('class="button" href="')[2].partition('"')[0]
+
+    assert leads_to(f"{served.url}/console/queue?class=preference") == "/console/queue?class=preference"
+    for elsewhere in ("https://evil.example/console/queue", f"{served.url}/v1/queue", "javascript:alert(1)", "//[", ""):
+        assert leads_to(elsewhere) == "/console", elsewhere
+
+
 @pytest.mark.parametrize(
     ("given", "field"),
     [

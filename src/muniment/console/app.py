@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -65,11 +66,22 @@ def add_console(
             visitor = await current_visitor(request)
         except SignedOut:
             visitor = None
-        back = request.headers.get("referer")
+        back = _own_page(request, request.headers.get("referer"))
         return page("problem.html", visitor, status=response.status_code, error=problem, back=back)
 
     for kind in (MunimentError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, error_page)
+
+
+def _own_page(request: Request, referer: str | None) -> str | None:
+    """The page of the console that led here; None if it was another site's."""
+    try:
+        where = urlsplit(referer or "")
+    except ValueError:
+        return None
+    if where.netloc != request.headers.get("host"):
+        return None
+    return safe(where.path + (f"?{where.query}" if where.query else ""))
 
 
 async def _signed_out(request: Request, error: Exception) -> Response:

@@ -21,7 +21,7 @@ from muniment.model.proposal import Outcome, Proposal
 from muniment.pack import Pack
 from muniment.promotion.promote import Contradicts, approve_item, four_eyes, promote_many, regate
 from muniment.review import store as review
-from muniment.review.item_store import Item, end_as_duplicates, items_of, load_item, lock_items
+from muniment.review.item_store import Item, end_as_duplicates, items_of, load_item, lock_items, may_be_cut
 from muniment.review.rules import in_words, is_ordinary, reason_words
 
 
@@ -115,6 +115,8 @@ class _Batch:
         pack = await context.pack_in_force(tenant_id)
         async with context.write_once(tenant_id, "writer", under=pack) as tx:
             there = await lock_items(tx, self.proposal_ids)
+            # Of each item alone all that matter are found.
+            cut = may_be_cut(self.proposal_ids, there)
             loaded = await review.load_many(tx, context.vault, there, skip_broken=True)
             found = {one.proposal.proposal_id for one in loaded}
             for proposal_id in self.proposal_ids:
@@ -128,6 +130,7 @@ class _Batch:
                 try:
                     review.check_undecided(item.asked)
                     self._check_versions(item)
+                    item = self._narrowed(item)
                     first = item.to_promote(self.principal)[0]
                     # What was proposed under another pack passes the gates again first, alone.
                     if first.proposal.pack == pack.ref:
@@ -139,10 +142,11 @@ class _Batch:
                     taken[first.proposal.proposal_id] = item
                     firsts.append(first)
             # INVARIANT: all locks come before the tenant's clock.
-            same = list(takewhile(lambda one: one.proposal.pack == pack.ref and one.proposal.audits is None, firsts))
+            together = () if cut else firsts
+            same = list(takewhile(lambda one: one.proposal.pack == pack.ref and one.proposal.audits is None, together))
             done: dict[str, str] = {}
             if same:
-                reasons = {name: why for name, item in taken.items() if (why := self._acknowledged(item)) is not None}
+                reasons = {name: why for name in taken if (why := self.wanted.acknowledge.get(name)) is not None}
                 done = await promote_many(context, tx, same, pack, self.principal, self.wanted.note, reasons)
             ended = [(one, name) for one in firsts if (name := one.proposal.proposal_id) in done]
             repeats = {done[name]: taken[name].beside(one) for one, name in ended}
@@ -158,14 +162,15 @@ class _Batch:
         """
         pack = await self.context.pack_in_force(self.principal.tenant_id)
         async with self.context.write_once(self.principal.tenant_id, "writer", under=pack) as tx:
-            item = await load_item(tx, self.context.vault, proposal_id)
-            review.check_undecided(item.asked)
-            self._check_versions(item)
+            asked = await load_item(tx, self.context.vault, proposal_id)
+            review.check_undecided(asked.asked)
+            self._check_versions(asked)
+            item = self._narrowed(asked)
             first = item.to_promote(self.principal)[0]
             if await regate(self.context, tx, first, pack) is not None:
-                return first is item.asked
+                return first is asked.asked
             self._check_ordinary(item, pack)
-            reason = self._acknowledged(item)
+            reason = self.wanted.acknowledge.get(first.proposal.proposal_id)
             what = {"note": self.wanted.note, "reason": reason}
             try:
                 await approve_item(self.context, tx, item, pack, self.principal, **what, uncontradicted=reason is None)
@@ -174,10 +179,18 @@ class _Batch:
         self.ended |= {one.proposal.proposal_id for one in item.members}
         return True
 
-    def _acknowledged(self, item: Item) -> str | None:
-        """Return why an item is approved that is not ordinary, if the reviewer acknowledged one of its proposals."""
-        names = [one.proposal.proposal_id for one in (item.asked, *item.others)]
-        return next((self.wanted.acknowledge[name] for name in names if name in self.wanted.acknowledge), None)
+    def _narrowed(self, item: Item) -> Item:
+        """Narrow an item to the member that is promoted because it was acknowledged, if one was; the rest end with it.
+
+        An acknowledgement is for one proposal: what says the same may be told in other words, or be dangerous itself.
+        """
+        both = (item.asked, *item.others)
+        found = [one for one in both if one.proposal.proposal_id in self.wanted.acknowledge]
+        if not found:
+            return item
+        names = frozenset(one.proposal.proposal_id for one in found)
+        first = item.asking(found[0], names).to_promote(self.principal)[0]
+        return item.asking(first, frozenset({first.proposal.proposal_id}))
 
     def _is_ordinary(self, item: Item, pack: Pack, *, contradicts: bool = False) -> Decision:
         """Decide whether each proposal of an item is ordinary, with every reason against any of them."""
@@ -190,8 +203,7 @@ class _Batch:
 
     def _check_ordinary(self, item: Item, pack: Pack) -> None:
         """Raise `LeftOut` for an item that is neither ordinary nor acknowledged."""
-        decision = self._is_ordinary(item, pack)
-        if not decision.passed and self._acknowledged(item) is None:
+        if item.only is None and not (decision := self._is_ordinary(item, pack)).passed:
             raise _NotOrdinary(decision)
 
     def _check_versions(self, item: Item) -> None:

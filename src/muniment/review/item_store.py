@@ -25,6 +25,12 @@ class Item:
 
     asked: Loaded
     others: tuple[Loaded, ...] = ()
+    # The members that may be promoted, by id; None: all.
+    only: frozenset[str] | None = None
+
+    def asking(self, one: Loaded, only: frozenset[str]) -> "Item":
+        """Return the item as if this member had been asked for, and only those could be promoted."""
+        return Item(one, tuple(self.beside(one)), only)
 
     @property
     def members(self) -> list[Loaded]:
@@ -38,20 +44,29 @@ class Item:
     def to_promote(self, approver: Principal) -> list[Loaded]:
         """Return the members of which the first that can be is promoted: none that the approver said, wrote or edited.
 
-        Nor any whose text is another: facts of one value may be told in other words, which the approver did not read.
-        If all are the approver's own, it is the one that was asked for: its tier and label say whether it may be
-        approved. One that was asked for and that a reviewer gave another tier or priority comes first.
+        Nor any that is not what the approver read: facts of one value may be told in other words, be durable, or have a
+        tier or priority that somebody else gave them. If all are the approver's own, it is the one that was asked for:
+        its tier and label say whether it may be approved. One that was asked for and that a reviewer gave another tier
+        or priority comes first.
         """
-        text = self.asked.proposal.candidate.text
         found = [
             one
             for one in self.members
-            if one.proposal.candidate.text == text
+            if self._is_as_read(one)
+            and (self.only is None or one.proposal.proposal_id in self.only)
             and may_approve(approver, one.proposal.candidate, one.editors, strict=True).passed
         ]
         if any(one is self.asked and _is_overridden(one) for one in found):
             return [self.asked, *(one for one in found if one is not self.asked)]
         return found or [self.asked]
+
+    def _is_as_read(self, one: Loaded) -> bool:
+        """Whether who read the one that was asked for knows what is promoted if this member is."""
+        if one is self.asked:
+            return True
+        here, asked = one.proposal, self.asked.proposal
+        durable = here.tier_target == "durable" and asked.tier_target != "durable"
+        return here.candidate.text == asked.candidate.text and not durable and not _is_overridden(one)
 
 
 def _is_overridden(one: Loaded) -> bool:
@@ -75,8 +90,23 @@ async def lock_items(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
 async def read_items(tx: Transaction, vault: Vault, proposal_ids: Sequence[str]) -> list[Item]:
     """Read proposals with the open ones that say the same, without locking them; what does not open is left out."""
     rows = await tx.rows("review.items", **_wanted(proposal_ids))
-    loaded = await load_many(tx, vault, [row["proposal_id"] for row in rows], skip_broken=True)
-    return items_of(proposal_ids, loaded)
+    ids = [row["proposal_id"] for row in rows]
+    if not may_be_cut(proposal_ids, ids):
+        return items_of(proposal_ids, await load_many(tx, vault, ids, skip_broken=True))
+    items: list[Item] = []
+    seen: set[str] = set()
+    for proposal_id in proposal_ids:
+        if proposal_id not in seen:
+            rows = await tx.rows("review.items", **_wanted([proposal_id]))
+            loaded = await load_many(tx, vault, [row["proposal_id"] for row in rows], skip_broken=True)
+            items += items_of([proposal_id], loaded)
+            seen |= {one.proposal.proposal_id for one in loaded}
+    return items
+
+
+def may_be_cut(proposal_ids: Sequence[str], found: Sequence[str]) -> bool:
+    """Whether more proposals may say the same than were found for several; of a single one the rest stays open."""
+    return len(proposal_ids) > 1 and len(found) >= _wanted(proposal_ids)["count"]
 
 
 def _wanted(proposal_ids: Sequence[str]) -> dict[str, Any]:
