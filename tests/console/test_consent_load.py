@@ -91,7 +91,7 @@ def test_a_purpose_that_the_pack_does_not_name_is_an_error_unless_it_is_wanted(
     [
         ("\n", "expected a header"),
         (HEAD, "has no consents"),
-        ("consent_id,subject_ceid,approved\ncns_1,a,b", "no column"),
+        ("consent_id,subject_ceid,approved\ncns_1,a,b", "has a column 'approved', which consents do not have"),
         ('consent_id,subject_ceid\n"cns_1,a', "is not CSV"),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_backup_restored_as_the_docs_say_gives_the_same_and_what_was_erased_si
         carried_out(whole)
         fabric.erase(ACME.officer, subject="customer:gone_after", user_id="gone_after")
         carried_out([erasures])
-    assert len(json.loads((tmp_path / "backup" / "erasures.json").read_text())) == 2
+    assert len(json.loads((tmp_path / "erasures.json").read_text())) == 2
 
     monkeypatch.setenv("SERVER", bare.conninfo)
     monkeypatch.setenv("SUPERUSER", make_conninfo(bare.conninfo, dbname="muniment"))
@@ -143,7 +143,7 @@ def test_a_backup_restored_as_the_docs_say_gives_the_same_and_what_was_erased_si
         fabric.seal(ACME.tenant_id)
         assert fabric.verify(ACME.auditor, head=json.loads((tmp_path / "backup" / "head.json").read_text())).ok
         # Nothing is done twice.
-        again = run("erase", "--again", "backup/erasures.json", "--tenant", "acme", "--json")
+        again = run("erase", "--again", "erasures.json", "--tenant", "acme", "--json")
         assert (again.code, again.json) == (0, [])
 
 

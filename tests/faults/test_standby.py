@@ -312,6 +312,24 @@ def test_status_names_standbys_for_which_no_log_is_kept(pair: Pair) -> None:
         connection.execute("SELECT pg_reload_conf()")
     unkept = "primary; standbys without a replication slot: 1; a purge can cut them off"
     eventually(lambda: _states(pair) == [unkept, "standby"])
+    # A name that no standby has: writes wait for it.
+    with psycopg.connect(pair.primary, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'db2'")
+        connection.execute("SELECT pg_reload_conf()")
+        named = (
+            "writes wait, because no standby confirms them: synchronous_standby_names is db2, and walreceiver follows"
+        )
+        eventually(lambda: named in _states(pair)[0])
+        connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        connection.execute("SELECT pg_reload_conf()")
+    with psycopg.connect(pair.standby, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET primary_slot_name = 'not_there'")
+        connection.execute("SELECT pg_reload_conf()")
+    eventually(lambda: _states(pair) == ["primary", "standby; receives nothing from the primary; its log says why"])
+    with psycopg.connect(pair.standby, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET primary_slot_name = ''")
+        connection.execute("SELECT pg_reload_conf()")
+    eventually(lambda: _states(pair) == [unkept, "standby"])
     with psycopg.connect(pair.primary, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET wal_keep_size = '64MB'")
         connection.execute("SELECT pg_reload_conf()")
@@ -330,7 +348,10 @@ def test_a_write_whose_wait_for_the_standby_was_cancelled_is_not_acknowledged(pa
         waiting = "SELECT max(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'muniment_writer'"
         eventually(lambda: value(pair.primary, waiting))
         assert not call.done()
-        assert _states(pair) == ["primary; writes wait, because no standby confirms them", "does not answer"]
+        waits = (
+            "primary; writes wait, because no standby confirms them: synchronous_standby_names is *, and none follows"
+        )
+        assert _states(pair) == [waits, "does not answer"]
         value(pair.primary, f"SELECT pg_cancel_backend(({waiting}))")
         with pytest.raises(StorageUnavailable, match="the wait for the standby was cancelled: a failover may lose it"):
             call.result(30)

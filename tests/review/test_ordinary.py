@@ -55,7 +55,7 @@ def trusted(detail: str) -> Passed:
         (waiting(assignee="boris"), []),
         (waiting(assignee="Boris"), []),
         (waiting(human_reasons=("approval_mode", "low_confidence", "durable")), []),
-        (waiting(status="held"), []),
+        (waiting(status="held"), ["held"]),
         (waiting(sensitive=True), ["sensitive"]),
         (waiting({"classification": "PII"}), ["sensitive"]),
         (waiting(risk="high"), ["high_risk"]),

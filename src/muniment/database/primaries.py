@@ -120,8 +120,11 @@ async def _timeline(connection: "AsyncConnection[Any]") -> Timeline:
 
 _STATE = """SELECT (SELECT system_identifier FROM pg_control_system())::text, pg_is_in_recovery(),
   CASE WHEN NOT pg_is_in_recovery() THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END,
-  current_setting('synchronous_standby_names') <> '' AND NOT pg_is_in_recovery()
-    AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),
+  CASE WHEN current_setting('synchronous_standby_names') <> '' AND NOT pg_is_in_recovery()
+    AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))
+    THEN 'synchronous_standby_names is ' || current_setting('synchronous_standby_names') || ', and '
+      || coalesce((SELECT string_agg(application_name, ', ') FROM pg_stat_replication), 'none') || ' follows' END,
+  pg_is_in_recovery() AND NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'),
   CASE WHEN current_setting('wal_keep_size') = '0' THEN (
     SELECT count(*) FROM pg_stat_replication r WHERE r.state = 'streaming' AND NOT EXISTS (
       SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid)) ELSE 0 END"""
@@ -134,8 +137,10 @@ class _State(NamedTuple):
     recovering: bool
     # None on a standby.
     timeline: int | None
-    # Writes wait for a standby, and none confirms them.
-    unconfirmed: bool
+    # Why writes wait for a standby that confirms them; None where they do not wait.
+    unconfirmed: str | None
+    # A standby to which no server sends its log.
+    cut_off: bool
     # Servers that follow this one, for which it keeps no log.
     without_slot: int
 
@@ -171,8 +176,10 @@ def _words(state: _State | None, newest: dict[str, int]) -> str:
     if state.timeline is not None and state.timeline < newest[state.system]:
         return "former primary, not used: stop it, and make it a standby"
     words = ["standby" if state.recovering else "primary"]
-    if state.unconfirmed:
-        words.append("writes wait, because no standby confirms them")
+    if state.cut_off:
+        words.append("receives nothing from the primary; its log says why")
+    if state.unconfirmed is not None:
+        words.append(f"writes wait, because no standby confirms them: {state.unconfirmed}")
     if state.without_slot:
         words.append(f"standbys without a replication slot: {state.without_slot}; a purge can cut them off")
     return "; ".join(words)

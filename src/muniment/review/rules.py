@@ -161,9 +161,9 @@ def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: b
     """Decide whether a proposal may be approved as one of many, with every reason against it.
 
     Ordinary is what is not sensitive, not about a third party, not high risk, not low in trust, does not address the
-    model, contradicts nothing, neither a memory nor what else is open, and is not assigned to somebody else. What was
-    found when it entered the queue and what `pack` says now both count; `contradicts` says that a contradiction was
-    found since.
+    model, contradicts nothing, neither a memory nor what else is open, is not assigned to somebody else, and is not on
+    hold: somebody wanted to look at it again. What was found when it entered the queue and what `pack` says now both
+    count; `contradicts` says that a contradiction was found since.
     """
     candidate = proposal.candidate
     found: list[Reason] = []
@@ -183,6 +183,8 @@ def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: b
         found.append(Reason(code="names_targets", detail=proposal.action))
     if proposal.assignee is not None and not same_person(proposal.assignee, approver):
         found.append(Reason(code="assigned", detail=proposal.assignee))
+    if proposal.status == "held":
+        found.append(Reason(code="held", detail=""))
     return Decision(outcome="refuse", reasons=tuple(found)) if found else passing("ordinary")
 
 
@@ -221,6 +223,7 @@ REASON_WORDS = {
     "opposites": "contradicts another open proposal",
     "names_targets": "asks to forget or correct one of several memories",
     "assigned": "assigned to somebody else",
+    "held": "on hold",
     "assigned_already": "assigned to this person already",
     "audit_sample": "an audit sample: rejecting it would retract its memory",
 }

@@ -339,11 +339,11 @@ export class Queue extends VerbGroup {
    * Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
    *
    * A proposal is ordinary if it is not sensitive, not about a third party, not high risk, not low in trust, does not
-   * address the model, contradicts nothing and is not assigned to somebody else (REV-13). The rest is left out: `error`
-   * is `left_out`, and `left_out` has every reason. `acknowledge` maps a proposal to the reason for approving it
-   * anyway, which is recorded with the verdict; of those that say the same, the one that it names is promoted. One that
-   * cannot be approved (`error`: what `approve` would throw), or that is at another version than the one named in
-   * `versions`, stops no other.
+   * address the model, contradicts nothing, is not assigned to somebody else and not on hold (REV-13). The rest is left
+   * out: `error` is `left_out`, and `left_out` has every reason. `acknowledge` maps a proposal to the reason for
+   * approving it anyway, which is recorded with the verdict; of those that say the same, the one that it names is
+   * promoted. One that cannot be approved (`error`: what `approve` would throw), or that is at another version than the
+   * one named in `versions`, stops no other.
    */
   async approveMany(
     proposalIds: QueueApproveManyBody["proposal_ids"],

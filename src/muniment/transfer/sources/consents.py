@@ -94,7 +94,8 @@ def _header(cells: list[str]) -> list[str]:
     """Return the names of the columns; raises `InvalidInput` for an unknown one, or without those that all need."""
     names = [name.strip() for name in cells]
     if unknown := [name for name in names if name not in COLUMNS]:
-        raise InvalidInput(f"has no column {unknown[0]!r} of a consent; expected {', '.join(COLUMNS)}", field="file")
+        known = ", ".join(COLUMNS)
+        raise InvalidInput(f"has a column {unknown[0]!r}, which consents do not have; expected {known}", field="file")
     if "consent_id" not in names or "subject_ceid" not in names:
         raise InvalidInput("expected a header with consent_id and subject_ceid", field="file")
     return names
