@@ -17,6 +17,16 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
+def wait_for(portal: BlockingPortal, call: Callable[[], Awaitable[_T]]) -> _T:
+    """Wait for a call on the event loop; Ctrl-C, or a signal that ends the program, cancels the call too."""
+    future = portal.start_task_soon(call)
+    try:
+        return future.result()
+    except (KeyboardInterrupt, SystemExit):
+        future.cancel()
+        raise
+
+
 class BlockingGroup:
     """A group of verbs that block."""
 
@@ -25,7 +35,7 @@ class BlockingGroup:
         self._group = group
 
     def _wait(self, method: Callable[_P, Awaitable[_T]], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return self._portal.call(partial(method, *args, **kwargs))
+        return wait_for(self._portal, partial(method, *args, **kwargs))
 
 
 class BlockingLifecycle:
@@ -70,4 +80,4 @@ class BlockingLifecycle:
     def _wait(self, method: Callable[_P, Awaitable[_T]], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         if self._closed:
             raise InvalidInput("the fabric is not open")
-        return self._portal.call(partial(method, *args, **kwargs))
+        return wait_for(self._portal, partial(method, *args, **kwargs))

@@ -2,6 +2,9 @@
 
 import asyncio
 import base64
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +29,7 @@ from muniment.testing import People
 from muniment.testing.database import MASTER_KEYS
 from muniment.worker.worker import Worker
 from tests.faults.forging import assert_refuses_earlier_numbers, in_tenant, insert, rows
-from tests.faults.servers import back_at, eventually, kill_server, separate, standby_of, value
+from tests.faults.servers import back_at, environment, eventually, kill_server, separate, standby_of, value
 from tests.faults.test_point_in_time import MASTER_KEY
 from tests.faults.test_purge_settings import SUBJECT, in_log, sealed
 from tests.interfaces.command import run
@@ -334,6 +337,26 @@ def test_status_names_standbys_for_which_no_log_is_kept(pair: Pair) -> None:
         connection.execute("ALTER SYSTEM SET wal_keep_size = '64MB'")
         connection.execute("SELECT pg_reload_conf()")
     eventually(lambda: _states(pair) == ["primary", "standby"])
+
+
+@pytest.mark.rule("SCL-4")
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_waits_for_the_standby_ends_when_it_is_told_to(
+    pair: Pair, tmp_path: Path, ending: signal.Signals
+) -> None:
+    with Fabric.open(pair.url(), master_keys=MASTER_KEYS) as fabric:
+        fabric.capture(People("acme").run(None), kind="message", text="hello", classification="INTERNAL")
+    kill_server(tmp_path / "standby")
+    known = {"MUNIMENT_DATABASE_URL": pair.url(), "MUNIMENT_MASTER_KEY": base64.b64encode(MASTER_KEY).decode()}
+    command = [sys.executable, "-m", "muniment", "capture", "again", "--capture-kind", "message", "-c", "INTERNAL"]
+    with subprocess.Popen([*command, "--tenant", "acme"], env=environment() | known) as process:
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        try:
+            eventually(lambda: value(pair.primary, waiting))
+            process.send_signal(ending)
+            assert process.wait(15) == 128 + ending
+        finally:
+            process.kill()
 
 
 @pytest.mark.rule("SCL-4")
