@@ -162,7 +162,7 @@ def test_files_of_consents_are_read_as_csv_as_json_lines_and_as_one_document(peo
     assert [one.place for one in found] == ["line 1", "line 2", "line 3"]
     assert isinstance(found[1].item, InvalidInput) and found[2].item == CONSENT  # The tenant that it names stays.
     assert [one.item for one in consents.items(json.dumps([CONSENT]), people.tenant_id)] == [CONSENT]
-    with pytest.raises(InvalidInput, match="has a column .approved., which consents do not have"):
+    with pytest.raises(InvalidInput, match="which consents do not have"):
         list(consents.items("consent_id,subject_ceid,approved\n", people.tenant_id))
 
 
