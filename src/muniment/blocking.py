@@ -56,7 +56,7 @@ class BlockingLifecycle:
         running = start_blocking_portal(backend_options=loops.OPTIONS)
         portal = running.__enter__()
         try:
-            portal.call(fabric.__aenter__)
+            wait_for(portal, fabric.__aenter__)
         except BaseException:
             running.__exit__(None, None, None)
             raise

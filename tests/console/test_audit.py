@@ -94,7 +94,8 @@ def test_the_log_is_narrowed_to_a_range_of_time_and_exported(
 def test_no_cell_of_an_export_is_a_formula() -> None:
     assert csv_line("=1+1", "@x", "-2", "plain") == "'=1+1,'@x,'-2,plain\r\n"
     # Where a spreadsheet divides lines elsewhere, too.
-    assert csv_line("a;=1+1", "b; @x|+1", "\t-2", "c;d - e") == "a;'=1+1,b; '@x|'+1,'\t'-2,c;d - e\r\n"
+    assert csv_line("a;=1+1", "b; @x|+1", "\t-2", "c;d - e", " =1") == "a;'=1+1,b; '@x|'+1,'\t'-2,c;d - e, '=1\r\n"
+    assert csv_line("a\n\nb\n=1") == '"a\n\nb\n\'=1"\r\n'
 
 
 @pytest.mark.rule("AUD-1")

@@ -7,7 +7,7 @@ timeline: what it holds is out of date, and what is written there is lost once i
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, LiteralString, NamedTuple, TypeVar
 
 import anyio
 import psycopg
@@ -118,16 +118,18 @@ async def _timeline(connection: "AsyncConnection[Any]") -> Timeline:
     return Timeline(*row)
 
 
-_STATE = """SELECT (SELECT system_identifier FROM pg_control_system())::text, pg_is_in_recovery(),
+# Servers that follow this one; a copy in the making, and a receiver of the log for an archive, are none.
+FOLLOWS = "state <> 'backup' AND application_name NOT IN ('pg_basebackup', 'pg_receivewal')"
+_STATE: LiteralString = f"""SELECT (SELECT system_identifier FROM pg_control_system())::text, pg_is_in_recovery(),
   CASE WHEN NOT pg_is_in_recovery() THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END,
   CASE WHEN current_setting('synchronous_standby_names') <> '' AND NOT pg_is_in_recovery()
     AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))
-    THEN 'synchronous_standby_names is ' || current_setting('synchronous_standby_names') || ', and '
-      || coalesce((SELECT string_agg(application_name, ', ') FROM pg_stat_replication), 'none') || ' follows' END,
-  pg_is_in_recovery() AND NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'),
-  CASE WHEN current_setting('wal_keep_size') = '0' THEN (
-    SELECT count(*) FROM pg_stat_replication r WHERE r.state = 'streaming' AND NOT EXISTS (
-      SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid)) ELSE 0 END"""
+    THEN 'synchronous_standby_names is ' || current_setting('synchronous_standby_names') || '; following: '
+      || coalesce((SELECT string_agg(application_name, ', ') FROM pg_stat_replication WHERE {FOLLOWS}), 'none') END,
+  pg_is_in_recovery() AND current_setting('restore_command') = '' AND pg_has_role('pg_read_all_stats', 'USAGE')
+    AND NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming'),
+  (SELECT count(*) FROM pg_stat_replication r WHERE {FOLLOWS} AND NOT EXISTS (
+    SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid))"""  # noqa: S608  a constant
 
 
 class _State(NamedTuple):
@@ -139,7 +141,7 @@ class _State(NamedTuple):
     timeline: int | None
     # Why writes wait for a standby that confirms them; None where they do not wait.
     unconfirmed: str | None
-    # A standby to which no server sends its log.
+    # A standby to which no server sends its log, and that reads none from an archive.
     cut_off: bool
     # Servers that follow this one, for which it keeps no log.
     without_slot: int
@@ -177,7 +179,7 @@ def _words(state: _State | None, newest: dict[str, int]) -> str:
         return "former primary, not used: stop it, and make it a standby"
     words = ["standby" if state.recovering else "primary"]
     if state.cut_off:
-        words.append("receives nothing from the primary; its log says why")
+        words.append("receives nothing; its server's log says why")
     if state.unconfirmed is not None:
         words.append(f"writes wait, because no standby confirms them: {state.unconfirmed}")
     if state.without_slot:

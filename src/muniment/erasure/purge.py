@@ -26,6 +26,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from muniment.database.address import Address, servers_of
 from muniment.database.home import sync_folder
 from muniment.database.partitions import partition_of
+from muniment.database.primaries import FOLLOWS
 from muniment.errors import PurgeIncomplete
 
 # Every table that holds content, a key or a hash of content that an erasure deletes; a test compares them with the
@@ -36,7 +37,7 @@ REWRITTEN = (
     *("tenant_keys", "audit_keys", "idempotency_keys", "verdicts", "consents", "recalls", "memory_links"),
     *("rejection_marks", "webhooks", "notices", "requests", "api_keys"),
 )
-# How often, and after how many seconds each, to check whether old transactions have ended.
+# How often, and after how many seconds each, to ask whether what a purge waits for has come.
 TRIES, PAUSE = 50, 0.1
 # For so many times as long an archive or a standby may make no progress: a standby that was cut off connects again
 # after `wal_retrieve_retry_interval`, 5 seconds by default.
@@ -64,12 +65,8 @@ _MAY = """
 SELECT pg_has_role('pg_checkpoint', 'USAGE') AND pg_has_role('pg_monitor', 'USAGE')
   AND has_function_privilege('pg_switch_wal()', 'EXECUTE') AND has_function_privilege('pg_ls_dir(text)', 'EXECUTE')
 """
-# Standbys that follow a server, each with a log of its own; a copy in the making, and a receiver of the log for an
-# archive, are none.
-_FOLLOWING = """
-SELECT count(*) FROM pg_stat_replication
-WHERE state <> 'backup' AND application_name NOT IN ('pg_basebackup', 'pg_receivewal')
-"""
+# Standbys that follow a server, each with a log of its own.
+_FOLLOWING: LiteralString = f"SELECT count(*) FROM pg_stat_replication WHERE {FOLLOWS}"  # noqa: S608  a constant
 # Where a standby gets its log from; nothing for one that gets none.
 _SENDER = "SELECT sender_host, sender_port FROM pg_stat_wal_receiver WHERE sender_host IS NOT NULL"
 # Segments before this one that the archive does not have yet: a checkpoint keeps them.
@@ -91,7 +88,12 @@ _TAKEN_OVER = "least(pg_last_wal_replay_lsn(), (SELECT flushed_lsn FROM pg_stat_
 # Slots in use that keep the log from before a position; those that nobody uses do not get on.
 _SLOTS_BEHIND = "SELECT 1 FROM pg_replication_slots WHERE active AND restart_lsn < %s::pg_lsn LIMIT 1"
 _SLOTS = "SELECT min(restart_lsn)::text FROM pg_replication_slots WHERE active"
-_UNUSED_SLOTS = "SELECT slot_name FROM pg_replication_slots WHERE NOT active AND restart_lsn IS NOT NULL ORDER BY 1"
+_UNUSED_SLOTS = "SELECT slot_name FROM pg_replication_slots WHERE NOT active AND restart_lsn < %s::pg_lsn ORDER BY 1"
+# Where the segment begins that is written now.
+_BEGIN = """
+SELECT ('0/0'::pg_lsn + floor((pg_current_wal_insert_lsn() - '0/0'::pg_lsn) / size) * size)::text
+FROM (SELECT pg_size_bytes(current_setting('wal_segment_size')) AS size) segment
+"""
 _BEHIND: LiteralString = f"SELECT 1 WHERE {_TAKEN_OVER} < %s::pg_lsn"
 _POSITION: LiteralString = f"SELECT {_TAKEN_OVER}::text"
 _STARTED = "SELECT pg_postmaster_start_time()"
@@ -154,7 +156,7 @@ async def wait_for_snapshots(conninfo: str) -> None:
 
 
 async def _ended(connection: AsyncConnection, query: LiteralString, *arguments: object) -> bool:
-    """Wait until the query for open transactions returns nothing; False if it still does after the last try."""
+    """Wait until the query returns nothing; False if it still returns something after the last try."""
     for _ in range(TRIES):
         if await _value(connection, query, *arguments) is None:
             return True
@@ -185,12 +187,12 @@ async def clear_log(conninfo: str, *, named: tuple[str, ...] = ()) -> None:
                 raise PurgeIncomplete("the server keeps more segments of the write-ahead log than can be written over")
             await _switch(connection, standbys)
             first = await _segment(connection)
-            reached = await _reached(connection)
-            await _wait_until_free(connection, first, reached)
+            begin = str(await _value(connection, _BEGIN))
+            await _wait_until_free(connection, first, begin)
             for standby in standbys:
                 async with await AsyncConnection.connect(standby, autocommit=True) as there:
-                    await _wait_until_free(there, first, reached)
-            await _remove_before(first, connection, standbys)
+                    await _wait_until_free(there, first, begin)
+            await _remove_before(first, begin, connection, standbys)
         except psycopg.errors.InsufficientPrivilege as error:
             raise PurgeIncomplete(RIGHTS) from error
 
@@ -264,10 +266,10 @@ async def _wait_for(standbys: Iterable[str], primary: AsyncConnection) -> None:
                 raise PurgeIncomplete("a standby has not taken over the purge yet")
 
 
-async def _wait_until_free(connection: AsyncConnection, first: str, reached: str) -> None:
-    """Wait until the archive has what is before `first`, and slots in use are at `reached`, as long as they get on."""
+async def _wait_until_free(connection: AsyncConnection, first: str, begin: str) -> None:
+    """Wait until the archive, and slots in use, have what is before the segment `first`, as long as they get on."""
     await _caught_up(connection, _TO_ARCHIVE, first, progress=_ARCHIVED)
-    await _caught_up(connection, _SLOTS_BEHIND, reached, progress=_SLOTS)
+    await _caught_up(connection, _SLOTS_BEHIND, begin, progress=_SLOTS)
 
 
 async def _caught_up(
@@ -284,32 +286,32 @@ async def _caught_up(
     return False
 
 
-async def _remove_before(first: str, connection: AsyncConnection, standbys: Collection[str]) -> None:
-    """Run checkpoints until no server has a segment from before `first`.
+async def _remove_before(first: str, begin: str, connection: AsyncConnection, standbys: Collection[str]) -> None:
+    """Run checkpoints until no server has a segment from before `first`, which begins at `begin`.
 
     A standby runs one after each of the primary's: it has nothing to remove until then. Raises `PurgeIncomplete` if one
     is left after the last.
     """
-    kept: str | None = None
+    kept = ""
     for _ in range(_CHECKPOINTS):
-        kept = await _kept_after_checkpoint(connection, first, "the server")
+        kept = await _kept_after_checkpoint(connection, first, begin, "the server")
         await _wait_for(standbys, connection)
         for standby in standbys:
             async with await AsyncConnection.connect(standby, autocommit=True) as there:
-                kept = await _kept_after_checkpoint(there, first, "a standby") or kept
-        if kept is None:
+                kept = await _kept_after_checkpoint(there, first, begin, "a standby") or kept
+        if not kept:
             return
-    raise PurgeIncomplete(kept or "no checkpoint was run")
+    raise PurgeIncomplete(kept)
 
 
-async def _kept_after_checkpoint(connection: AsyncConnection, first: str, server: str) -> str | None:
-    """What to say of the segments from before `first` that the server keeps after a checkpoint; None without any."""
+async def _kept_after_checkpoint(connection: AsyncConnection, first: str, begin: str, server: str) -> str:
+    """What to say of the segments from before `first` that the server keeps after a checkpoint; empty without any."""
     await connection.execute("CHECKPOINT")
     if not (left := [name for name in await _values(connection, _SEGMENTS) if name < first]):
-        return None
+        return ""
     why = "wal_keep_size, a replication slot or an archive_command that fails"
-    if unused := await _values(connection, _UNUSED_SLOTS):
-        why = f"replication slots that nobody uses: {', '.join(unused)}"
+    if unused := await _values(connection, _UNUSED_SLOTS, begin):
+        why += f"; replication slots that nobody uses: {', '.join(unused)}"
     return f"{len(left)} old files of the write-ahead log are still kept by {server}, for example because of {why}"
 
 

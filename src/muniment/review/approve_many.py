@@ -22,7 +22,7 @@ from muniment.pack import Pack
 from muniment.promotion.promote import Contradicts, approve_item, four_eyes, promote_many, regate
 from muniment.review import store as review
 from muniment.review.item_store import Item, end_as_duplicates, items_of, load_item, lock_items, may_be_cut
-from muniment.review.rules import in_words, is_ordinary, reason_words
+from muniment.review.rules import in_words, is_ordinary, may_approve, reason_words
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class _Batch:
         pack = await context.pack_in_force(tenant_id)
         async with context.write_once(tenant_id, "writer", under=pack) as tx:
             there = await lock_items(tx, self.proposal_ids)
-            # Of each item alone all that matter are found.
+            # Members that the limit cut off are found when an item is loaded alone.
             cut = may_be_cut(self.proposal_ids, there)
             loaded = await review.load_many(tx, context.vault, there, skip_broken=True)
             found = {one.proposal.proposal_id for one in loaded}
@@ -133,7 +133,7 @@ class _Batch:
                     item = self._narrowed(item)
                     first = item.to_promote(self.principal)[0]
                     # What was proposed under another pack passes the gates again first, alone.
-                    if first.proposal.pack == pack.ref:
+                    if first.proposal.pack == pack.ref and not cut:
                         four_eyes(self.principal, first, pack)
                         self._check_ordinary(item, pack)
                 except MunimentError as error:
@@ -188,9 +188,12 @@ class _Batch:
         found = [one for one in both if one.proposal.proposal_id in self.wanted.acknowledge]
         if not found:
             return item
-        names = frozenset(one.proposal.proposal_id for one in found)
-        first = item.asking(found[0], names).to_promote(self.principal)[0]
+        others = (one for one in found if self._may_approve(one))
+        first = next(others, found[0])
         return item.asking(first, frozenset({first.proposal.proposal_id}))
+
+    def _may_approve(self, one: review.Loaded) -> bool:
+        return may_approve(self.principal, one.proposal.candidate, one.editors, strict=True).passed
 
     def _is_ordinary(self, item: Item, pack: Pack, *, contradicts: bool = False) -> Decision:
         """Decide whether each proposal of an item is ordinary, with every reason against any of them."""

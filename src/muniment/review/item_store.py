@@ -45,9 +45,9 @@ class Item:
         """Return the members of which the first that can be is promoted: none that the approver said, wrote or edited.
 
         Nor any that is not what the approver read: facts of one value may be told in other words, be durable, or have a
-        tier or priority that somebody else gave them. If all are the approver's own, it is the one that was asked for:
-        its tier and label say whether it may be approved. One that was asked for and that a reviewer gave another tier
-        or priority comes first.
+        tier or priority that a reviewer changed. Those with another label come last. If none is left, it is the one
+        that was asked for: its tier and label say whether it may be approved. One that was asked for and that a
+        reviewer gave another tier or priority comes first.
         """
         found = [
             one
@@ -58,6 +58,8 @@ class Item:
         ]
         if any(one is self.asked and _is_overridden(one) for one in found):
             return [self.asked, *(one for one in found if one is not self.asked)]
+        label = self.asked.proposal.candidate.classification
+        found.sort(key=lambda one: one.proposal.candidate.classification != label)
         return found or [self.asked]
 
     def _is_as_read(self, one: Loaded) -> bool:
@@ -105,7 +107,7 @@ async def read_items(tx: Transaction, vault: Vault, proposal_ids: Sequence[str])
 
 
 def may_be_cut(proposal_ids: Sequence[str], found: Sequence[str]) -> bool:
-    """Whether more proposals may say the same than were found for several; of a single one the rest stays open."""
+    """Whether the limit that several proposals share may have cut off members; for a single one it is meant to."""
     return len(proposal_ids) > 1 and len(found) >= _wanted(proposal_ids)["count"]
 
 

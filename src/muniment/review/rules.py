@@ -162,7 +162,7 @@ def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: b
 
     Ordinary is what is not sensitive, not about a third party, not high risk, not low in trust, does not address the
     model, contradicts nothing, neither a memory nor what else is open, is not assigned to somebody else, and is not on
-    hold: somebody wanted to look at it again. What was found when it entered the queue and what `pack` says now both
+    hold. What was found when it entered the queue and what `pack` says now both
     count; `contradicts` says that a contradiction was found since.
     """
     candidate = proposal.candidate

@@ -317,11 +317,12 @@ export class Queue extends VerbGroup {
    * Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
    *
    * Open proposals that say the same in the same scope are approved as one item (REV-11): of those that have the text
-   * of this one, the first that the caller neither said, wrote nor edited is promoted; the others become its
-   * duplicates. The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
-   * `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was
-   * promoted without a person (`audits`) is confirmed, as its duplicate. What is low in trust or addresses the model
-   * takes a `note` that says why it may be trusted. Throws `SelfApproval`, `AlreadyDecided`, `NotPromotable`.
+   * of this one, are durable only if it is, and have no tier or priority that a reviewer changed, the first that the
+   * caller neither said, wrote nor edited is promoted; the others become its duplicates. The proposal comes back
+   * `promoted`; or `duplicate` if a live memory says the same already; or `held` or `blocked` if it contradicts one and
+   * the pack says so, or `held` if there is no room left. A sample of what was promoted without a person (`audits`) is
+   * confirmed, as its duplicate. What is low in trust or addresses the model takes a `note` that says why it may be
+   * trusted. Throws `SelfApproval`, `AlreadyDecided`, `NotPromotable`.
    */
   async approve(proposalId: string, fields: QueueApproveBody = {}, options?: RequestOptions): Promise<Proposal> {
     return await this.connection.call(
